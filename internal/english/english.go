@@ -1,5 +1,5 @@
-// Package english parses chat messages: sentences, own or pasted, their clauses with moods, and statements
-// with verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
+// Package english parses chat messages into sentences (own or pasted), clauses with moods, and statements with
+// verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
 // language; everything else requires English.
 //
 // The package does not depend on memory or requests. Package utterance separates the person's own text from
@@ -18,7 +18,7 @@ import (
 type Sentence struct {
 	text.Span
 	Clauses  []Clause
-	IsPasted bool // the person did not write it for this message
+	IsPasted bool // the sentence is pasted text, not the person's own words
 }
 
 // Clause is a part of a sentence, separated by punctuation or a conjunction.
@@ -37,7 +37,7 @@ func ParseSentences(s string) []Sentence {
 	return out
 }
 
-// longestSentence is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
+// maxSentenceWords is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
 const longestSentence = 28
 
 // sentencesFrom returns a sentence with its clauses, or several sentences if the sentence is long.
@@ -57,7 +57,7 @@ func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence)
 	return out
 }
 
-// shortClause is the minimum number of words of a clause. Fewer words are added to the previous clause.
+// minClauseWords is the minimum number of words of a clause; a shorter part joins the previous clause.
 const shortClause = 3
 
 // splitClauses splits a sentence into clauses at punctuation and at conjunctions.

@@ -14,10 +14,10 @@ type Mood uint8
 
 // The moods.
 const (
-	MoodStatement Mood = iota // it states a fact or opinion
-	MoodQuestion              // it is a question
-	MoodRequest               // it requests an action
-	MoodGreeting              // it is a greeting, thanks or a filler
+	MoodStatement Mood = iota // the clause states a fact or opinion
+	MoodQuestion              // the clause asks something
+	MoodRequest               // the clause requests an action
+	MoodGreeting              // the clause is a greeting, thanks or a filler
 )
 
 // moodOf returns the mood that the words of a clause express.

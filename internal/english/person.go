@@ -47,7 +47,6 @@ var pronouns = map[string]string{
 	"us": "User", "our": "User's", "ours": "User's", "ourselves": "themself",
 }
 
-// makeVerbThirdPerson changes the first verb of the words to the third person.
 func makeVerbThirdPerson(words []string) {
 	for i, w := range words {
 		if adverbs.Has(strings.ToLower(w)) {

@@ -25,7 +25,7 @@ const (
 	Wish
 )
 
-// Person is the grammatical person of a subject. PersonElided means that the verb has no subject and "I" is implied.
+// Person is the grammatical person of a subject. PersonElided means that the statement omits its subject "I".
 type Person uint8
 
 // The persons of subjects.
@@ -263,7 +263,7 @@ func (p *Predicate) InThirdPerson() string {
 	return "would " + p.BaseForm
 }
 
-// WithVerb returns the verb lemma in the present tense, with the negation and adverb of the predicate: "does not live".
+// WithVerb returns the verb baseForm in the present tense, with the negation and adverb of the predicate: "does not live".
 func (p *Predicate) WithVerb(lemma string) string {
 	finite, does := regularThirdPerson(lemma), "does"
 	switch {

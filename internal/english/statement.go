@@ -71,7 +71,7 @@ func (s *Statement) Dates(i, j int) []text.Date {
 // WrittenAt returns the time of the statement's message.
 func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
-// longestStatement is the maximum number of tokens of a statement.
+// maxStatementTokens is the maximum number of tokens of a statement; longer statements are skipped.
 const longestStatement = 60
 
 // Statements returns the statements and requests in a message. It skips questions, hypothetical cases,
@@ -118,8 +118,8 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 }
 
 var (
-	// doubtWords are words of doubt. cases make a sentence hypothetical. reports introduce other people's
-	// words. fictions are words for invented things.
+	// doubtWords are words of doubt. hypotheticalWords make a sentence hypothetical. reportVerbs introduce other
+	// people's words. After "in", fictionWords mean an invented story.
 	doubtWords        = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
 	hypotheticalWords = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
 	reportVerbs       = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
@@ -155,7 +155,7 @@ func isReportedSpeech(tokens []Token) bool {
 }
 
 var (
-	// clauseOpeners are pronouns and other words that begin a clause. owners begin a subject with a noun.
+	// clauseOpeners are pronouns and other words that begin a clause. nounOpeners begin a subject with a noun.
 	clauseOpeners = lazy.Words("i we he she it they you there please everyone nobody let")
 	nounOpeners   = lazy.Words("my our his her their your this that the these those its")
 	// conjunctions join clauses.
@@ -239,8 +239,8 @@ func beginsClause(tokens []Token) bool {
 	return false
 }
 
-// isSecondVerb reports whether the tokens next begin with a second verb for the subject and in the tense of the
-// tokens before: "I moved to Leeds and started a bakery".
+// isSecondVerb reports whether rest begins with a second verb for the subject of firstClause, in the same
+// tense: "I moved to Leeds and started a bakery".
 func isSecondVerb(firstClause, rest []Token) bool {
 	i := 0
 	for i < len(rest)-1 && IsAdverb(rest[i].Lower) {

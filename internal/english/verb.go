@@ -9,17 +9,17 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class is the kind of action that a verb expresses. verbs.txt explains the classes.
+// Class is the kind of action that a verb expresses. It decides when a statement is worth remembering (verbs.txt).
 type Class uint8
 
 // The classes of verbs. A verb may have several.
 const (
-	Deed    Class = 1 << iota // matters once done
-	Light                     // matters with a day, a name or a person close to the user
-	Routine                   // matters as a habit
-	Ongoing                   // matters while it continues
-	Aim                       // matters as a plan
-	Idle                      // talk and thought, which do not matter
+	Deed    Class = 1 << iota // worth remembering once done
+	Light                     // worth remembering with a day, a name or a person close to the user
+	Routine                   // worth remembering if done regularly
+	Ongoing                   // worth remembering while it continues
+	Aim                       // worth remembering if the user intends it
+	Idle                      // talk and thought, not worth remembering
 )
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}

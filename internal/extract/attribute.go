@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// IsSingleValued reports whether an attribute has one value at a time, as "taste:coffee" has. "has:car" is not such
-// an attribute, because people may have several cars.
+// IsSingleValued reports whether an attribute has one value at a time, as "taste:coffee" has. "has:car" may
+// have several values, because people may have several cars.
 func IsSingleValued(attribute string) bool {
 	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// WithClassification returns the candidate with its subject, attribute and category in canonical form, or, where
-// missing, derived from the text.
+// WithClassification returns the candidate with its subject, attribute and category in canonical form.
+// Missing values are derived from the text.
 func WithClassification(c Candidate) Candidate {
 	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
 		*named = strings.TrimSpace(strings.ToLower(*named))
@@ -88,7 +88,6 @@ func CategoryOf(fact string) string {
 	return ""
 }
 
-// classesNamed returns the classes with these names.
 func classesNamed(names string) (kinds text.Classes) {
 	for name := range strings.FieldsSeq(names) {
 		kinds |= text.ClassesNamed(text.Term(name))

@@ -16,8 +16,8 @@ type Utterance struct {
 	// FullText is the content in which only secrets and injected memories are blanked, but not code and quotes.
 	// It is "" unless a model reads the utterance.
 	FullText string
-	// AnsweredMessage is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." It is
-	// only context.
+	// AnsweredMessage is the message that the speaker answers, or "". It is only context: "Where do you live?" explains
+	// the answer "In Lisbon."
 	AnsweredMessage string
 	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
 	// messages and from StoredMemories.
@@ -56,7 +56,7 @@ type Candidate struct {
 	Targets     []string
 	IsTransient bool // the fact matters only for some days
 
-	// learn.Filter sets these fields from the turn; rules set Span and ValidFrom.
+	// learn.Filter sets these fields from the turn, except that rules set Span and ValidFrom.
 	Span           *memory.Span
 	ConversationID string
 	Trust          memory.Trust
@@ -69,7 +69,7 @@ type Candidate struct {
 	Neighbours []Neighbour
 }
 
-// Scope returns the candidate's scope for the scope of its turn.
+// Scope returns the scope of the candidate's fact, given the scope of its turn.
 func (c *Candidate) Scope(turnScope memory.Scope) memory.Scope {
 	if c.InAllProjects {
 		turnScope.Project = ""
@@ -81,10 +81,10 @@ func (c *Candidate) Scope(turnScope memory.Scope) memory.Scope {
 type Neighbour struct {
 	Fact       memory.Fact
 	Link       *memory.Link // set if the fact belongs to another owner
-	Similarity float64      // 0 to 1
+	Similarity float64      // cosine with the candidate, 0 to 1
 }
 
-// SharedByUser reports whether the user shared the fact with others.
+// SharedByUser reports whether another user, instead of a pool, shared the fact.
 func (n Neighbour) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }

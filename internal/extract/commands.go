@@ -36,7 +36,7 @@ const (
 )
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
-// requests to forget. It is used even if a model extracts facts.
+// requests to forget. Callers need them even if a model extracts facts.
 func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
@@ -47,7 +47,7 @@ func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Comm
 	return remember, forget
 }
 
-// Every request about memory contains one of commandWords.
+// commandWords are parts of words. Every request about memory contains one of them.
 var commandWords = []string{
 	"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap",
 }
@@ -118,7 +118,7 @@ func ExtractFrom(words string, s Utterance) []Candidate {
 	return r.candidates
 }
 
-// forgetCommand returns the command for a match m of the pattern "forget" in a sentence.
+// forgetCommand returns the command for a match of the pattern "forget" in a sentence (words).
 func forgetCommand(match []string, words string) (Command, bool) {
 	strict, offTheRecord, forget, what := match[1] != "", match[2] != "", match[3] != "", strings.TrimRight(match[4], " .!?")
 	if strict && (!namedPattern("plainly").MatchString(what) || text.EndsInQuestionMark(words)) {
@@ -154,7 +154,7 @@ func forgetCommand(match []string, words string) (Command, bool) {
 }
 
 // clauseFollows reports whether another clause follows the object of a request: "forget the gym, I cancelled
-// it". at is the byte offset of the object.
+// it". objectStart is the byte offset of the object.
 func clauseFollows(words string, objectStart int) bool {
 	for _, s := range english.Statements(words, english.ParseSentences(words), time.Time{}) {
 		if s.Start > objectStart {
@@ -165,7 +165,7 @@ func clauseFollows(words string, objectStart int) bool {
 	return false
 }
 
-// Every request to keep something off the record contains one of recordWords.
+// recordWords are parts of words. Every request to keep something off the record contains one of them.
 var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }

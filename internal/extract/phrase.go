@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
+// phraseReader finds the phrases of a statement. i and j are indexes of tokens.
 type phraseReader struct{ *english.Statement }
 
 // maxPhraseTokens is the maximum number of tokens of a phrase.
@@ -74,7 +75,7 @@ func (p phraseReader) isListComma(j int) bool {
 	return false
 }
 
-// withoutTrailing returns the end of tokens i up to j without trailing tokens that add no meaning.
+// withoutTrailing returns the end of tokens i up to j without final tokens that add no meaning.
 func (p phraseReader) withoutTrailing(i, j int) int {
 	for j > i && p.WordAt(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.WordAt(j-1))) {
 		j--

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRuleFacts is the maximum number of facts from one turn. Texts with more facts are no conversation.
+// maxRuleFacts is the maximum number of facts from one turn. Texts with more facts are no chat messages.
 const maxRuleFacts = 192
 
 // FactsByRules extracts facts about the user and people close to the user from first-person English, with the rules
@@ -60,7 +60,7 @@ type statementReader struct {
 	utterance    *Utterance
 	isStoredFact bool // the text is a stored fact, in which "User" is the speaker
 	candidates   []Candidate
-	antecedent   subject // the person that "she" or "he" means; its key is "" if ambiguous
+	antecedent   subject // the person that "she" or "he" means; its factSubject is "" if ambiguous
 	lastSubject  subject // subject of the previous statement
 }
 
@@ -366,13 +366,13 @@ func (r *rule) appliesTo(p phraseReader, about subject, predicate *english.Predi
 	return predicate.Negation == "" || !denial && present
 }
 
-// formMatch is the result of matching a form: its slots by name, and the index after its last token.
+// formMatch is the result of matching a rule's steps: the slots by name, and the index after the last token.
 type formMatch struct {
 	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// matchSteps matches the tokens from index i with a form.
+// matchSteps matches the tokens from index i with a rule's steps, and reports whether all steps match.
 func (p phraseReader) matchSteps(steps []step, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range steps {
@@ -503,7 +503,6 @@ func (p phraseReader) dateEnd(i int) int {
 	return i
 }
 
-// addCandidate adds one fact from a statement.
 func (r *statementReader) addCandidate(p phraseReader, subject string, c Candidate) {
 	c.Subject, c.TurnID, c.Quote = subject, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.TurnID, Start: p.Start, End: p.End}
@@ -511,8 +510,8 @@ func (r *statementReader) addCandidate(p phraseReader, subject string, c Candida
 	r.candidates = append(r.candidates, c)
 }
 
-// validFrom returns the time from which a statement is true: the only date in its words, unless in the
-// future. It is zero for other words and for attributes with several values.
+// validFrom returns the time from which a statement is true: the only date in words, unless in the
+// future. The time is zero for other words and for attributes with several values.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !IsSingleValued(attribute) || attribute == "birthday" || text.HasNegation(words) {
 		return time.Time{}

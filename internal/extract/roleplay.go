@@ -8,8 +8,8 @@ import (
 // maxRolePlayCue is the maximum length in bytes of words that begin or end a role play. A longer text is quoted.
 const maxRolePlayCue = 300
 
-// rolePlayState reports whether a turn belongs to a role play (this), and whether the next turn does (after).
-// before reports whether a role play was in progress before the turn.
+// rolePlayState reports whether a turn is in a role play, and whether the role play continues after the turn.
+// wasActive reports whether a role play was in progress before the turn.
 func rolePlayState(s *Utterance, wasActive bool) (inPlay, continues bool) {
 	message := text.Clip(s.Turn.Content, maxRolePlayCue) // unlike s.Text, the content has words that learn.Guard blanks: "you are my boss"
 	if wasActive {

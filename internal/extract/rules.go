@@ -79,15 +79,15 @@ type rule struct {
 
 	person         string        // "user" or "kin": the rule applies only to statements about that person
 	polarity       string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
-	needsFrequency bool          // the rule applies to statements with "always", "usually" and the like
+	needsFrequency bool          // the rule applies only to statements with "always", "usually" and the like
 	needsAlways    bool          // the rule applies only to statements with the word "always"
-	nonVerbHead    string        // "my", "wish" or "hello"; "" for a rule with a verb
+	nonVerbHead    string        // "my", "wish", "hello" or "standing"; "" for a rule with a verb
 	verbs          []string      // base forms of accepted main verbs
 	verbClasses    english.Class // classes of accepted main verbs
-	tenses         english.Tense
-	steps          []step // the words after the verbs
-	factTemplate   string // the fact's words after the subject; "" means the words of the statement
-	matchesAnyVerb bool
+	tenses         english.Tense // accepted tenses of the verb
+	steps          []step        // the words after the verbs
+	factTemplate   string        // the fact's words after the subject; "" means the words of the statement
+	matchesAnyVerb bool          // the rule accepts all main verbs except idle ones
 }
 
 // step is one element of a rule's form.
@@ -124,7 +124,7 @@ var rulesByKey = sync.OnceValue(func() map[string][]*rule {
 			fields := strings.Split(rest, ",")
 			confidence, err := strconv.ParseFloat("0"+strings.TrimSpace(fields[len(fields)-1]), 64)
 			if len(fields) != 3 || err != nil {
-				panic("rules.txt: " + line)
+				panic("rules.txt: invalid rule head: " + line)
 			}
 			of = rule{name: name, attribute: strings.Trim(fields[0], " -"), category: strings.TrimSpace(fields[1]), confidence: confidence}
 		default:

@@ -189,7 +189,6 @@ func slotRole(p phraseReader, i int) int {
 	return head
 }
 
-// slotAge accepts a person's age.
 func slotAge(p phraseReader, i int) int {
 	if n := p.WordAt(i); isNumber(n) && len(n) < 3 {
 		return i + 1
@@ -245,7 +244,7 @@ func (p phraseReader) verbPhrase(i int, form english.Form, of english.Class) int
 	return i
 }
 
-// slotAim accepts the infinitive of a verb of intention; doing accepts a gerund.
+// slotAim accepts the infinitive of a verb of intention; slotGerund accepts a gerund.
 func slotAim(p phraseReader, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
 func slotGerund(p phraseReader, i int) int {
@@ -285,7 +284,7 @@ func slotNews(p phraseReader, i int) int {
 	return i
 }
 
-// slotPastDate accepts a deed with a past date; ahead accepts a deed with a future date.
+// slotPastDate accepts a deed with a past date; slotFutureDate accepts a deed with a future date.
 func slotPastDate(p phraseReader, i int) int {
 	return p.withDate(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// commonTerms do not make two similar facts differ. Two facts differ if only one fact has a term that is not
-// in commonTerms.
+// commonTerms are terms that comparisons of two facts ignore, so that "User lives in Rome" and "User is based in
+// Rome" have the same meaning.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOfWords)
 
 // sameMeaning reports whether two similar facts mean the same. They must have the same person, time, numbers,
-// names, directions and polarity, and the same words except for commonTerms.
+// names, [directions] and polarity, and the same words except for [commonTerms].
 func sameMeaning(a, b string) bool {
 	return slices.Equal(sortedNumbers(a), sortedNumbers(b)) &&
 		maps.Equal(foldedNames(a), foldedNames(b)) &&

@@ -17,9 +17,9 @@ type FactsInput struct {
 	Preceding         []extract.Utterance // the messages before the new turns, as context
 	Facts             []memory.Fact       // facts similar to the turns, and facts learned from the preceding turns
 	AttachedDocuments string              // text of the documents attached to the conversation; "" for none
-	LearningGoals     string              // topics that the user or the project wants Loci to remember; "" for all
+	LearningGoals     string              // topics that the user or the project wants Loci to remember; "" means all topics
 	Now               time.Time           // the current time, for turns without a time
-	Zone              *time.Location
+	Zone              *time.Location      // time zone of the dates in the prompt; nil means UTC
 }
 
 // AskFacts returns the prompt that asks a model how new turns change memory.
@@ -40,7 +40,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		d.Preceding = append(d.Preceding, turn("", s, beginningAndEnd(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
+		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the batch lacks the message between the two turns
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
 		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))
@@ -54,8 +54,8 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	return p.Fill(d)
 }
 
-// maxContextBytes is the maximum number of bytes of a context message in a prompt: half from its beginning,
-// half from its end, which has most questions.
+// maxContextBytes is the maximum number of bytes of a context message in a prompt: half from its beginning
+// and half from its end, where most questions are.
 const maxContextBytes = 320
 
 func beginningAndEnd(s string) string {
@@ -85,7 +85,7 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 	return p.Fill(d)
 }
 
-// neighbours returns the live neighbours of all candidates, without duplicates. The prompt uses the index of
+// liveNeighbours returns the live neighbours of all candidates, without duplicates. The prompt uses the index of
 // a neighbour as its short id.
 func neighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// planCandidate plans the changes for candidate i. Winners come before the candidates that they replace, because
-// those candidates' changes name the winner's new fact.
+// planCandidate plans the changes for candidate i. Winners must be planned before the candidates that they
+// replace, because the changes of replaced candidates name the winner's new fact.
 func (p *planner) planCandidate(i int) {
 	resolution, c := &p.resolutions[i], p.candidates[i]
 	switch {
@@ -68,8 +68,8 @@ func (p *planner) addFact(c extract.Candidate, v *resolution) {
 	v.addedID = next.ID
 }
 
-// replacementReason returns the old and the new wording as the reason of a model's replacement, or "". It
-// quotes no other replacements, because erasing a fact removes its wording only from reasons of models.
+// replacementReason returns the old and the new wording as the reason of a replacement by a model, and "" for
+// other replacements: when a fact is erased, its wording is removed only from the reasons of models.
 func (p *planner) replacementReason(oldFacts []*plannedFact, newFact memory.Fact) string {
 	if len(oldFacts) == 0 || oldFacts[0].Link != nil || p.opts.Author.Kind != memory.ByModel {
 		return ""
@@ -93,7 +93,7 @@ func (p *planner) confirmPending(k *plannedFact, c extract.Candidate, oldFacts [
 	oldFacts = slices.DeleteFunc(slices.Clone(oldFacts), func(o *plannedFact) bool { return o == k })
 	next := k.Fact
 	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.opts.Now
-	if c.DoubtReason != "" { // the new evidence does not prove the fact either
+	if c.DoubtReason != "" { // the repetition does not prove the fact either
 		next.Confidence = min(next.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
@@ -191,8 +191,8 @@ func (p *planner) checkedRewording(c extract.Candidate, v *resolution) string {
 	return s
 }
 
-// replaceableFacts returns the targets that the candidate may replace. newer and stronger are the ids of a target
-// that is newer, and of a target with higher trust; "" for none.
+// replaceableFacts returns the target facts that the candidate may replace. newerID is the id of a target that is
+// newer than the candidate, and moreTrustedID of a target with higher trust; "" for none.
 func (p *planner) replaceableFacts(c extract.Candidate, targetIDs []string) (replaceable []*plannedFact, newerID, moreTrustedID string) {
 	for _, id := range targetIDs {
 		k := p.factsByID[id]
@@ -210,8 +210,8 @@ func (p *planner) replaceableFacts(c extract.Candidate, targetIDs []string) (rep
 	return replaceable, newerID, moreTrustedID
 }
 
-// rereadsRule reports whether a rule learned the fact from the turn that a model reads now. The model may
-// correct such a fact although both have the same age.
+// isRuleFactOfTurn reports whether a rule learned the fact from the turn that a model reads now. The model may
+// correct such a fact, although its candidate is not newer.
 func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.opts.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.TurnID)
 }
@@ -225,7 +225,7 @@ func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
-// isScopeWithin reports whether scope b contains scope a: memory of b is visible wherever memory of a is visible.
+// isScopeWithin reports whether outer contains inner: memory of outer is visible wherever memory of inner is.
 func isScopeWithin(inner, outer memory.Scope) bool {
 	return (outer.Project == "" || inner.Project == outer.Project) && (outer.Agent == "" || inner.Agent == outer.Agent) && (outer.Conversation == "" || inner.Conversation == outer.Conversation)
 }
@@ -243,8 +243,8 @@ func trustRank(t memory.Trust) int {
 	return 0
 }
 
-// hasLiveWording reports whether a live fact of the same scope has the same words as next. Facts that end with
-// this change do not count.
+// hasLiveWording reports whether a live fact of the same scope has the same words as newFact. Facts in
+// endingFacts do not count, because the plan ends them.
 func (p *planner) hasLiveWording(newFact memory.Fact, endingFacts []*plannedFact) bool {
 	words := wordingOf(newFact)
 	return p.liveWordings[words] && !slices.ContainsFunc(endingFacts, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
@@ -269,7 +269,7 @@ func (p *planner) addReplacement(oldFacts []*plannedFact, newFact memory.Fact, r
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// supersede ends a fact that next replaces. If another owner shared the fact, supersede only hides it.
+// supersede ends a fact that newFact replaces. If another owner shared the old fact, supersede only hides it.
 func (p *planner) supersede(k *plannedFact, newFact memory.Fact, reason string) {
 	change := p.unlinkChange(k, reason)
 	change.OldID, change.NewID = k.Fact.ID, newFact.ID
@@ -304,7 +304,7 @@ func (p *planner) unlinkChange(k *plannedFact, reason string) memory.Change {
 	return memory.Change{Action: memory.ActionUnlink, After: memory.State{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.opts.Author}
 }
 
-// addPending adds a pending fact. instead is the id of the fact that the pending fact would replace, or "".
+// addPending adds a pending fact. replacedID is the id of the fact that the pending fact would replace, or "".
 func (p *planner) addPending(newFact memory.Fact, replacedID, reason string) {
 	if p.liveWordings[wordingOf(newFact)] || slices.ContainsFunc(p.factIDs, func(id string) bool {
 		k := p.factsByID[id]
@@ -319,7 +319,7 @@ func (p *planner) addPending(newFact memory.Fact, replacedID, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{FactID: newFact.ID, FactText: newFact.Content, Action: "pending", TargetID: replacedID, Reason: reason})
 }
 
-// addSuperseded stores a statement that the newer fact by has already replaced. Searches do not return past facts.
+// addSuperseded stores a candidate as a past fact that the fact newerID replaced at endedAt; searches omit past facts.
 func (p *planner) addSuperseded(c extract.Candidate, newerID string, endedAt time.Time, reason string) {
 	if newerID == "" || p.reviewReason(c) != "" || !c.ObservedAt.Before(endedAt) || wasLearned(c) {
 		p.ignoreCandidate(c, newerID, reason)
@@ -341,7 +341,7 @@ func wasLearned(c extract.Candidate) bool {
 	})
 }
 
-// changes returns all changes in the order of application: changes that free wordings and attributes come first.
+// changes returns all changes in the order of application: endings first, because new facts may reuse their wordings.
 func (p *planner) changes() []memory.Change {
 	var ends, keeps []memory.Change
 	for _, id := range p.factIDs {

@@ -20,7 +20,7 @@ func sameConditions(a, b, attribute string) bool {
 	return maps.Equal(conditions(a, attribute), conditions(b, attribute))
 }
 
-// conditions returns the terms for the times and occasions at which a fact is true, without full dates.
+// conditionTerms returns the terms of a fact's times and occasions, such as "morning" or "winter", without full dates.
 func conditions(fact, attribute string) map[string]bool {
 	fact = sinceClause.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.ResolveDates(fact, time.Time{}), func(d text.Date) bool { return d.IsRelative }))), "")
 	times := slices.DeleteFunc(text.Words(prepositionPhrase.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })

@@ -14,8 +14,8 @@ import (
 const passageBytes = 1000
 
 // Passages splits a document into its sentences and into pieces of consecutive sentences, for comparisons
-// with facts. count returns the length of a text, and maxUnits is the maximum length of a piece; 0 means 1000
-// bytes. Equal documents have equal passages.
+// with facts. maxUnits is the maximum length of a piece, in the units of measure; 0 means 1000 bytes, without
+// measure. Equal documents have equal passages.
 func Passages(document string, maxUnits int, measure func(string) int) []string {
 	if maxUnits == 0 {
 		maxUnits, measure = passageBytes, func(s string) int { return len(s) + 1 }
@@ -48,8 +48,8 @@ func Passages(document string, maxUnits int, measure func(string) int) []string 
 	return out
 }
 
-// ContextContaining returns the name of a context that contains the candidate's words or quote, or is contained in
-// the words. It returns "" for none, and for an explicit request to remember.
+// ContextContaining returns the name of a context that contains the candidate's words or quote, or whose whole
+// content is in the candidate's words. It returns "" for none, and for an explicit request to remember.
 func ContextContaining(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.RememberRequested {
 		return ""

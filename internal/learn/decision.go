@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The verdicts.
+// The verdicts of decisions, which are also the operations of models.
 const (
 	Add           extract.Operation = "add"    // store the candidate
 	Update        extract.Operation = "update" // the candidate replaces the target
@@ -59,7 +59,7 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		if listed = listed || ok; !ok {
 			continue
 		}
-		if verdict == ForgetTargets { // this reply format has no requests to forget
+		if verdict == ForgetTargets { // in this reply format "forget" is no request of the user
 			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}
@@ -87,5 +87,5 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 	return out, nil
 }
 
-// maxDecisions bounds the decisions read from a reply.
+// maxDecisions is the maximum number of decisions read from a reply; the rest is ignored.
 const maxDecisions = 256

@@ -10,7 +10,7 @@ import (
 
 // DedupeOptions are the settings of [Dedupe].
 type DedupeOptions struct {
-	// MinSimilarity is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
+	// MinSimilarity is the minimum cosine of duplicates; 0 means 0.90. The best value depends on the embedder.
 	MinSimilarity float64
 	// ExactOnly treats only equal words as duplicates, as for facts that a person adds.
 	ExactOnly bool
@@ -24,7 +24,7 @@ type Repetition struct {
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates (fresh) from candidates that repeat a live fact, and drops candidates that
+// Dedupe separates new candidates from candidates that repeat a live fact, and drops candidates that
 // a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with
 // their highest confidence.
 func Dedupe(cands []extract.Candidate, o DedupeOptions) (newCands []extract.Candidate, repetitions []Repetition, dropped []DroppedCandidate) {
@@ -80,13 +80,13 @@ func unwantedReason(c extract.Candidate) string {
 	return ""
 }
 
-// isLive reports whether the neighbours contain a live fact with this id.
+// hasLiveFact reports whether the neighbours contain a live fact with this id.
 func isLive(neighbours []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
-// echoedFact returns the fact that a candidate repeats if not the user but a model or a pasted text states
-// the candidate. Such a repetition is no evidence.
+// echoedFact returns the fact that a candidate repeats, if a model or a pasted text states the candidate instead
+// of the user. The repetition is then no evidence for the fact.
 func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
 	if c.RememberRequested || c.Op == Update || trustRank(c.Trust) >= trustRank(memory.TrustUser) && (c.ReviewReason == "" || c.DoubtReason == "") {
 		return extract.Neighbour{}, false
@@ -105,7 +105,7 @@ func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
 	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
 }
 
-// namesNothingElse reports whether a fact has all numbers and names of a statement. A statement with a new
+// addsNoNameOrNumber reports whether a fact has all numbers and names of a statement. A statement with a new
 // number or name would be a correction.
 func namesNothingElse(statement, fact string) bool {
 	have := sortedNumbers(fact)
@@ -145,7 +145,7 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 	return extract.Neighbour{}, false
 }
 
-// confirms reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
+// confirmsPending reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
 func confirms(c *extract.Candidate, n extract.Neighbour) bool {
 	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && trustRank(c.Trust) >= trustRank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.TurnID) &&
@@ -153,7 +153,7 @@ func confirms(c *extract.Candidate, n extract.Neighbour) bool {
 }
 
 // isVisibleIn reports whether the neighbour is visible everywhere in scope. Facts shared by another user do not
-// count, because the share may end at any time.
+// count, because that user may stop sharing at any time.
 func isVisibleIn(n extract.Neighbour, scope memory.Scope) bool {
 	if n.SharedByUser() {
 		return false
@@ -165,7 +165,7 @@ func isVisibleIn(n extract.Neighbour, scope memory.Scope) bool {
 			(s.Conversation == "" || s.Conversation == scope.Conversation)
 }
 
-// duplicateIndex returns the index of the fresh candidate with the same meaning, or -1.
+// duplicateIndex returns the index of the candidate in newCands with the same meaning as c, or -1.
 func duplicateIndex(newCands []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	hash := text.Hash(c.Text)
 	for i, f := range newCands {
@@ -176,7 +176,7 @@ func duplicateIndex(newCands []extract.Candidate, c extract.Candidate, o DedupeO
 	return -1
 }
 
-// mergeDuplicates returns a with the higher confidence of both, preferring the candidate without review.
+// mergeDuplicates returns the candidate that needs no review, or else a, with the higher confidence of both.
 func mergeDuplicates(a, b extract.Candidate) extract.Candidate {
 	if a.ReviewReason != "" && b.ReviewReason == "" {
 		a, b = b, a

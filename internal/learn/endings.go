@@ -50,7 +50,7 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 	return len(named) == 0 || endedTerms[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.CoveredShare(endedTerms, extract.TermSet(rest)) == 1
 }
 
-// counting matches a fact that only counts things the user has.
+// countForm matches a fact that only counts things of the user: "User has two dogs".
 var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
 // changesCount reports whether a statement has another number for the things that a fact counts. "Has one dog"

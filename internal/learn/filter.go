@@ -22,7 +22,7 @@ type DroppedCandidate struct {
 }
 
 // Filter returns the candidates worth remembering, completed with their turn, quote and time. It drops
-// questions, small talk, fragments and blanked text. An instruction, or a fact that its turn does not
+// questions, small talk, fragments and candidates from blanked text. An instruction, or a fact that its turn does not
 // support, gets a ReviewReason.
 func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []extract.Candidate, dropped []DroppedCandidate) {
 	turns := turnSources{utterances: utterances}
@@ -137,7 +137,6 @@ func worthlessReason(c extract.Candidate) string {
 	return ""
 }
 
-// transcriptLine matches a line of a transcript.
 var transcriptLine = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
 // isContentless reports whether a text is a single word or has only words of speaking, knowing and asking.
@@ -181,8 +180,8 @@ func (r *turnSources) bestSource(c *extract.Candidate, subject string) (turn int
 	return turn, g
 }
 
-// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate: it has the quote, or
-// most terms of the candidate, or the candidate names a turn that the model did not see.
+// isBasedOnBlanked reports whether text that [Guard] blanked is the only evidence for a candidate: the blanked text
+// has the quote or most of the candidate's terms, or the candidate names a turn that the model did not see.
 func (r *turnSources) isBasedOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
 		if _, shownTerms := locateQuote(s.Text, c.Quote); shownTerms {
@@ -229,7 +228,7 @@ func (r *turnSources) isBasedOnBlanked(c *extract.Candidate) bool {
 	return inBlanked*5 >= total*4 && inShown*2 <= total && inBlanked > inShown
 }
 
-// isMostlyBlanked reports whether most of a message is blanked with spaces. Secrets, blanked with asterisks, do
+// isMostlyBlanked reports whether most of content is blanked with spaces in guarded. Secrets, blanked with asterisks, do
 // not count.
 func isMostlyBlanked(content, guarded string) bool {
 	letters, blanked := 0, 0
@@ -245,7 +244,7 @@ func isMostlyBlanked(content, guarded string) bool {
 	return blanked*2 > letters
 }
 
-// blankedText returns the blanked part of a turn's content.
+// blankedText returns the part of a turn's content that [Guard] blanked.
 func blankedText(content, guarded string) string {
 	b := []byte(content)
 	for i := range b {
@@ -267,7 +266,7 @@ func turnIndex(name string, utterances []extract.Utterance) int {
 	return -1
 }
 
-// searchOrder returns the order in which turns are searched: the named turn, then newer before older turns.
+// searchOrder returns the order in which turns are searched: namedIndex unless negative, then newer before older turns.
 func searchOrder(namedIndex, n int) []int {
 	var order []int
 	if namedIndex >= 0 {

@@ -33,7 +33,7 @@ func SplitForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (
 }
 
 // Forget returns the changes that exclude memories from search. It retires facts together with their turns,
-// removes links, and retires turns and summaries. Each memory changes once, in the order of found.
+// removes links, and retires turns and summaries. Each memory changes once, in the order of memories.
 func Forget(memories []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, changedTargets: map[string]bool{}}
 	for _, m := range memories {
@@ -58,7 +58,7 @@ type forgetter struct {
 	reason         string
 	author         memory.Author
 	changes        []memory.Change
-	changedTargets map[string]bool
+	changedTargets map[string]bool // memories that changes already contains, by [memory.State.Target]
 }
 
 func (f *forgetter) addChange(action memory.Action, newState memory.State, version int64) {

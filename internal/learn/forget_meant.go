@@ -210,8 +210,8 @@ func (g requestSubject) matchesWords(words, classWords string) bool {
 	return extract.CoveredShare(g.terms, content) >= minMatchShare && extract.CoveredShare(g.mainTerms, content) >= minMatchShare
 }
 
-// sentencesOfUser returns the sentences that are not about people close to the user. names reports whether
-// such a sentence states the everyday attribute.
+// sentencesOfUser returns the sentences that are not about people close to the user. If one of them states the
+// everyday attribute, it returns only true.
 func (g requestSubject) sentencesOfUser(words string) (rest string, statesEveryday bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {

@@ -120,14 +120,14 @@ func (g *evidence) refutation() string {
 	return ""
 }
 
-// check finds evidence against a claim. If doubts is set, the evidence only makes the claim Unproven.
+// check finds evidence against a claim. With onlyDoubts, the evidence makes the claim Unproven instead of Refuted.
 type check struct {
 	findReason func() string
 	onlyDoubts bool
 }
 
-// checks returns all checks of the claim. The denial check is unreliable, so it only doubts an operation that
-// has a quote and ends a named fact.
+// checks returns all checks of the claim. The denial check is unreliable, so an operation that has a quote
+// and ends a named fact becomes only Unproven by it.
 func (g *evidence) checks() []check {
 	return []check{
 		{g.checkOwnWords, false}, {g.checkHypothetical, false}, {g.checkNames, false}, {g.checkNumbers, false}, {g.checkDates, false}, {g.checkValueOwners, false}, {g.checkSwappedWords, false}, {g.checkWishes, false},
@@ -256,10 +256,10 @@ func (g *evidence) checkSharedWords() string {
 	return "the turn does not mention it"
 }
 
-// contentWords counts the content words of the claim.
+// countContentWords counts the content words of the claim.
 func (g *evidence) contentWords() int { return g.countWords(func(int) bool { return true }) }
 
-// sharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
+// countSharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
 // if no word is shared.
 func (g *evidence) sharedWords(words []token) int {
 	n := g.countWords(func(i int) bool {
@@ -312,7 +312,7 @@ func (g *evidence) expressesEnd() bool {
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim, and the words after the denial do not affirm it.
+// deniesClaim reports whether quoteWords deny the claim, and no words after the denial affirm the claim.
 func (g *evidence) deniesClaim(quoteWords []polarWord) bool {
 	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.claimTokens, func(f token) bool { return similarWords(f, p.token) })
@@ -339,7 +339,7 @@ func (g *evidence) deniesClaim(quoteWords []polarWord) bool {
 	return false
 }
 
-// hasOtherEnding reports whether words contain a word of [endingWords] that is not in others.
+// hasOtherEnding reports whether words contain a word of [endingWords] that is not in allowed.
 func hasOtherEnding(words, allowed []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(allowed, func(o token) bool { return o.word == t.word || similarWords(o, t) })
@@ -360,13 +360,13 @@ func (g *evidence) checkWishes() string {
 	return ""
 }
 
-// polarWord is a word. denied is set if a denial is among the few words before it.
+// polarWord is a word of a text. denied is set if a denial is among the four words before the word.
 type polarWord struct {
 	token
 	denied bool
 }
 
-// polarWords returns the words of a text, with denied set after a denial or, with ends, a verb of ending.
+// polarWords returns the words of a text. With includeEndings, a verb of ending such as "quit" counts as a denial.
 func polarWords(s string, includeEndings bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))

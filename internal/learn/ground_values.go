@@ -286,7 +286,7 @@ func (g *evidence) dates() []text.Date {
 	return text.ResolveDates(g.claim.Text, g.utterance.Turn.CreatedAt)
 }
 
-// checkDates returns a reason if the claim has a date that nobody mentioned, or not the quote's date.
+// checkDates returns a reason if the claim has a date that nobody mentioned, or another date than the quote.
 func (g *evidence) checkDates() string {
 	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {

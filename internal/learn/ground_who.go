@@ -15,7 +15,7 @@ type person struct {
 	name        string
 }
 
-// personOf returns the canonical word for a person ("sister"), or "" if word does not name a person.
+// personTerm returns the canonical word for a person ("sister"), or "" if word does not name a person.
 func personOf(word string) string {
 	if text.IsPersonWord(word) || personNouns.Has(word) {
 		return text.Term(word)
@@ -103,7 +103,7 @@ func (g *evidence) claimedPerson() person {
 }
 
 // subjectOfQuote returns the clause of the quote with most words of the claim, and the clause's person.
-// inherited reports whether only an earlier clause names that person.
+// isInherited reports whether only an earlier clause names that person.
 func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject person, inherited bool) {
 	best, most := -1, -1
 	start, _ := sentenceAround(g.utterance.Text, g.span)
@@ -137,7 +137,7 @@ func omitsI(clause []token) bool {
 	})
 }
 
-// clauseSubject returns the person that a clause is about. explicit reports whether the clause names the person.
+// clauseSubject returns the person that a clause is about. isExplicit reports whether the clause names the person.
 func (g *evidence) clauseSubject(clause []token) (s person, explicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t := clause[i]
@@ -195,7 +195,7 @@ func (g *evidence) refersTo(t token, subject person) bool {
 		subject.role != "" && (p != "" && similarRoles(p, subject.role) || g.rolesByName[t.word] == subject.role)
 }
 
-// mentions reports whether words name a person, or contain a pronoun that may refer to the person.
+// wordsMention reports whether words name a person, or contain a pronoun that may refer to the person.
 func (g *evidence) mentions(words []token, subject person) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return g.refersTo(t, subject) || subject.subjectKind == 'o' && (referringWords.Has(t.word) || english.IsThirdPerson(t.word))

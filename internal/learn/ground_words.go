@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The tables for checking claims have common words of the most used languages. In other languages, claims
-// pass these checks.
+// These tables for checking claims have common words of the most used languages. Claims in other languages
+// pass the checks.
 
 // chatSynonyms are synonyms in chats, in addition to those of [text.Synonyms].
 var chatSynonyms = sync.OnceValue(func() map[string]string {
@@ -38,7 +38,7 @@ var (
 // quotingVerbs introduce reported speech, which is not about its speaker.
 var quotingVerbs = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
-// hedgingWords match a wish, a plan or a guess.
+// hedgingWords matches words for a wish, a plan or a guess.
 var hedgingWords = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
@@ -50,7 +50,7 @@ var (
 	wouldDo = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
-// These words end or deny something.
+// endingWords end or deny something. After ceasingVerbs, the object of the verb has ended.
 var (
 	endingWords = lazy.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
@@ -69,7 +69,7 @@ var (
 	titles              = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	skippedWords        = lazy.Words("a an the and or is are was were be user")
 
-	// salutation matches the salutation of a letter; disbelieved, the introduction of a claim that the user doubts.
+	// salutation matches the salutation of a letter; disbelief, the introduction of a claim that the user doubts.
 	salutation = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
 	disbelief  = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )

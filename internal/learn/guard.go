@@ -14,16 +14,16 @@ import (
 
 // GuardOptions select the text that Guard keeps.
 type GuardOptions struct {
-	// IncludeAssistant also keeps the turns of the assistant.
+	// IncludeAssistant keeps the turns of the assistant, in addition to those of users.
 	IncludeAssistant bool
 	// IncludeOtherSpeakers keeps the words of other named speakers, but only as context.
 	IncludeOtherSpeakers bool
-	// BlankPersonal also blanks personal identifiers (see [Redact]).
+	// BlankPersonal blanks personal identifiers (see [Redact]), in addition to secrets.
 	BlankPersonal bool
 	// FenceBegin and FenceEnd are the tags around an injected block. Guard blanks the block wherever it occurs.
 	FenceBegin, FenceEnd string
-	// InjectedUpTo returns the memories injected up to turn i, or nil. Guard calls Injected in the order of the
-	// turns. A nil function means that no memory was injected.
+	// InjectedUpTo returns the memories injected up to turn i, or nil. Guard calls the function in the order of
+	// the turns. A nil function means that no memory was injected.
 	InjectedUpTo func(i int) *Injected
 	SetFullText  bool // also set [extract.Utterance.FullText]
 }
@@ -77,7 +77,7 @@ func blankSecrets(b []byte, includePersonal bool) {
 	}
 }
 
-// blankFenced blanks the text between begin and end. If end is missing, it blanks everything after begin.
+// blankFenced blanks the text from opening to closing, or to the end of b if closing is missing.
 func blankFenced(b []byte, opening, closing string) {
 	if opening == "" {
 		return
@@ -107,7 +107,7 @@ func overwrite(b []byte, char byte) {
 	}
 }
 
-// Minimum numbers of words of a copy: shingle for a word sequence, minCopiedWords for a sentence, minCopiedFirstPerson
+// Minimum numbers of words of a copy: shingleWords for a word sequence, minCopiedWords for a sentence, minCopiedFirstPerson
 // for a first-person sentence, because people repeat short statements about themselves.
 const (
 	shingleWords         = 5
@@ -155,7 +155,7 @@ func (g *Injected) Add(s string) {
 			g.terms[t] = true
 		}
 		normal := text.Normalize(body)
-		if g.lines[normal] { // common: the next block often has the same memories
+		if g.lines[normal] { // frequent case: the next block often has the same memories
 			continue
 		}
 		g.lines[normal] = true
@@ -169,8 +169,8 @@ func (g *Injected) Add(s string) {
 	}
 }
 
-// NewRecalled returns an Injected for memories whose block is lost, for example after a restart. found has the
-// results of searches for the turn's [MaybeInjected]. base has the memories of the available blocks, may be
+// NewRecalled returns an Injected for memories whose block is lost, for example after a restart. memories has
+// the results of searches for the turn's [MaybeInjected]. base has the memories of the available blocks, may be
 // nil and is not modified.
 func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
@@ -182,7 +182,7 @@ func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term report whether g or its base has the line, word sequence or term.
+// containsLine, containsShingle and containsTerm also search the memories of earlier blocks. g may be nil.
 
 func (g *Injected) containsLine(normalized string) bool {
 	return g != nil && (g.lines[normalized] || g.earlier.containsLine(normalized))
@@ -218,11 +218,11 @@ func MaybeInjected(t memory.Turn) []string {
 	return out[:min(len(out), maxInjectedSearches)]
 }
 
-// maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you wrote: - …".
+// maxLeadIn is the maximum length in bytes of the words that introduce a list on its first line: "Yesterday you wrote: - …".
 const maxLeadIn = 60
 
-// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block. dressed
-// reports whether the line had such markup.
+// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block. hadMarkup
+// reports whether the line had any of these.
 func stripMarkup(line string) (body string, hadMarkup bool) {
 	body = strings.TrimSpace(line)
 	for {
@@ -278,7 +278,7 @@ func (g *Injected) isCopiedLine(line string) bool {
 	return hadMarkup || len(text.Words(body)) >= minCopyWords(body)
 }
 
-// hasID reports whether a line contains a memory's id, which people do not type.
+// hasID reports whether a line contains a memory's id. People do not type ids, so the line is a copy.
 func (g *Injected) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxOps and opsPerTurn limit the operations of one reply, because a model that turns every sentence into
-	// a fact has not selected.
+	// maxOps and maxOpsPerTurn limit the operations of one reply, because a model that turns every sentence into
+	// a fact has not selected the facts that matter.
 	maxOps     = 12
 	opsPerTurn = 5
 
@@ -60,7 +60,7 @@ func ValidateOperations(cands []extract.Candidate, utterances []extract.Utteranc
 	return out, nil
 }
 
-// corrects reports whether an operation corrects a statement of the same reply.
+// correctsStatement reports whether an operation corrects a statement of the same reply.
 func corrects(c, statement extract.Candidate) bool {
 	return c.Subject == statement.Subject && extract.CoveredShare(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }

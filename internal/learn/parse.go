@@ -129,7 +129,7 @@ func (n *replyIDs) UnmarshalJSON(b []byte) error {
 const maxJSONStarts = 256
 
 // replyElements returns the elements of a reply's lists, under one of the keys or without a key, and the objects
-// that contain no list. listed reports whether the reply has a list, even an empty list.
+// that contain no list. hasList reports whether the reply has a list, even an empty list.
 func replyElements(s string, keys ...string) (found []json.RawMessage, hasList bool) {
 	for tries := 0; tries < maxJSONStarts; tries++ {
 		i := strings.IndexAny(s, "{[")
@@ -228,7 +228,7 @@ var exampleFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 // thinkTags are the tags that enclose reasoning in replies.
 var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// withoutThinking removes the reasoning before an answer. If the reply ends in its reasoning, it returns "{".
+// withoutThinking removes the reasoning before an answer. If the reply ends in its reasoning, the result is "{": no list.
 func withoutThinking(reply string) string {
 	if len(reply) > maxReplyBytes {
 		reply = reply[:maxReplyBytes]

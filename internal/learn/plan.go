@@ -30,7 +30,7 @@ type PlanOptions struct {
 	IsWordingFree func(scope memory.Scope, words string) bool
 }
 
-// Outcome is the result for one candidate, with the fields of the memory_decision log line (design 3).
+// Outcome is the result for one candidate, with the fields of the log line memory_decision.
 type Outcome struct {
 	FactID   string `json:"-"` // id of the stored fact; "" if no fact was stored
 	FactText string `json:"fact"`
@@ -42,7 +42,7 @@ type Outcome struct {
 // doubtReduction is the share of a fact's doubt that a repetition removes.
 const doubtReduction = 0.25
 
-// maxTurns is the maximum number of turns recorded with a fact, which a user may repeat every day.
+// maxTurns limits the turn ids stored with a fact, because a user may repeat the fact every day.
 const maxTurns = 16
 
 // Plan turns decisions into changes that a store accepts, in the order in which to apply them. Each memory
@@ -51,7 +51,7 @@ const maxTurns = 16
 //
 // Candidates for review become pending facts and replace no facts; so do a model's candidates that contradict
 // a fact which a person wrote, approved or pinned. If the decisions add no fact, Plan adds the candidates
-// that repeat no fact (design 4's safeguard).
+// that repeat no fact, in case a model wrongly ignored all candidates.
 func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, opts PlanOptions) ([]memory.Change, []Outcome) {
 	p := newPlanner(cands, repetitions, opts)
 	for _, a := range repetitions {
@@ -76,9 +76,9 @@ func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetit
 type planner struct {
 	opts         PlanOptions
 	candidates   []extract.Candidate
-	factsByID    map[string]*plannedFact // by id
-	factIDs      []string                // ids in the order of [planner.registerFact]
-	resolutions  []resolution            // one verdict for each candidate
+	factsByID    map[string]*plannedFact
+	factIDs      []string     // ids in the order of [planner.registerFact]
+	resolutions  []resolution // one for each candidate, by its index
 	additions    []memory.Change
 	liveWordings map[wording]bool // wordings of the facts that are live after the plan
 	outcomes     []Outcome
@@ -128,7 +128,7 @@ func newPlanner(cands []extract.Candidate, repetitions []Repetition, opts PlanOp
 	}
 	for i := range p.resolutions {
 		p.resolutions[i].winnerIndex = -1
-		if c := &p.candidates[i]; c.ObservedAt.After(opts.Now) { // a clock that runs ahead must not make a fact the newest forever
+		if c := &p.candidates[i]; c.ObservedAt.After(opts.Now) { // a clock that ran ahead must not make its fact newer than all later facts
 			c.ObservedAt = opts.Now
 		}
 	}
@@ -183,7 +183,7 @@ func (p *planner) raiseConfidence(k *plannedFact, c extract.Candidate) {
 	k.change = &memory.Change{Action: action, After: memory.State{Fact: &f}, Base: f.Version, Reason: "said again", Author: p.opts.Author}
 }
 
-// combineDecisions combines the valid decisions about each candidate into one verdict.
+// combineDecisions combines the valid decisions about each candidate into one resolution.
 func (p *planner) combineDecisions(decisions []Decision) {
 	for _, d := range decisions {
 		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.candidates)) {
@@ -214,8 +214,8 @@ func (p *planner) combineDecisions(decisions []Decision) {
 	}
 }
 
-// newestWithNeighbour returns the index of the newest candidate with the fact as a neighbour, or -1. It serves
-// decisions that end a fact without a candidate.
+// newestWithNeighbour returns the index of the newest candidate with the fact as a neighbour, or -1. It is
+// used for decisions that end a fact without naming a candidate.
 func (p *planner) newestWithNeighbour(factID string) int {
 	newest := -1
 	for i := range p.candidates {
@@ -241,7 +241,7 @@ func (p *planner) validTarget(d Decision) string {
 	return id
 }
 
-// liveNeighbour returns the target if it is live and a neighbour of the candidate, otherwise "".
+// liveNeighbour returns factID if the fact is live and a neighbour of the candidate, otherwise "".
 func (p *planner) liveNeighbour(candidateIndex int, factID string) string {
 	for _, n := range p.candidates[candidateIndex].Neighbours {
 		if n.Fact.ID == factID && n.Fact.Status.Live() {
@@ -361,7 +361,7 @@ func ReviewReason(fact string, confidence, minConfidence float64, category strin
 // ConflictReviewReason is the reason of facts that are pending because of the setting review.conflicts.
 const ConflictReviewReason = "it contradicts a stored fact (review.conflicts)"
 
-// RequiredBySettings reports whether the reason of a change is a review setting, instead of a doubt about evidence.
+// IsReviewSetting reports whether the reason of a change is a review setting, instead of a doubt about evidence.
 func RequiredBySettings(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignoreCandidate(c extract.Candidate, target, reason string) {

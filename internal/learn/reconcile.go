@@ -97,7 +97,7 @@ func isOpposite(statement, fact string) bool {
 	return extract.CoveredShare(a, b) >= 0.75 && extract.CoveredShare(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// deniesInstance reports whether one text denies a kind of deed ("has never been to Rome") that the other states.
+// deniesInstance reports whether denial denies a kind of deed ("has never been to Rome") that deed states.
 func deniesInstance(denial, deed string) bool {
 	_, what, ok := strings.Cut(denial, " has never ")
 	if !ok || IsDenial(deed) || unrealWords.MatchString(text.Fold(deed)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secretKind is one kind of secrets. Either the pattern form finds them (its first group, if any, is the secret,
-// and must satisfy holds), or the function scan.
+// secretKind is one kind of secrets, found by findSpans or else by pattern. The pattern's first group, or else its
+// whole match, is the secret and must satisfy isValid.
 type secretKind struct {
 	name         string
 	precondition precondition
@@ -21,14 +21,14 @@ type secretKind struct {
 	findSpans    func(string) []text.Span
 }
 
-// precondition are cheap preconditions of a kind: its pattern runs only on texts that satisfy them.
+// precondition is a cheap test of a text. Only texts that pass it are searched for a kind of secrets.
 type precondition struct {
 	minDigits  int      // minimum number of digits
-	anyOf      []string // the text must contain one of these; empty: no condition
-	ignoreCase bool     // ignore case in anyOf
+	anyOf      []string // the text must contain one of these strings; empty accepts any text
+	ignoreCase bool     // compare with anyOf without case
 }
 
-// vendors are the prefixes of the keys and tokens of known services.
+// keyPrefixes are the prefixes of the keys and tokens of known services.
 var vendors = []string{
 	"AGE-SECRET-KEY-", "AIza", "ATATT3", "EAAA", "GOCSPX-", "SG.", "dapi", "dop_v1_", "doo_v1_", "figd_", "fw_",
 	"glpat-", "glrt-", "gldt-", "gsk_", "gsk-", "hf_", "hf-", "hvs.", "key-", "lin_api_", "npm_", "npm-", "nvapi-", "ntn_", "pplx-", "pscale_", "pypi-", "r8_", "rubygems_",
@@ -76,7 +76,7 @@ var streets = []string{
 	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
-// textTraits are the properties of a text to which [precondition] refer.
+// textTraits are the properties of a text that preconditions test.
 type textTraits struct {
 	text, folded string
 	digitCount   int
@@ -93,7 +93,7 @@ func traitsOf(s string) textTraits {
 	return t
 }
 
-// mayMatch reports whether a text satisfies the preconditions.
+// mayMatch reports whether a text satisfies the precondition.
 func (n precondition) mayMatch(t *textTraits) bool {
 	if t.digitCount < n.minDigits {
 		return false
@@ -135,7 +135,7 @@ func (form *secretKind) find(s string) []foundSecret {
 }
 
 // Redact replaces each secret in s by its kind in brackets: API keys, tokens, private keys, passwords and
-// card numbers. With personal it also replaces mail addresses and phone, bank account and social security
+// card numbers. With includePersonal it also replaces mail addresses and phone, bank account and social security
 // numbers. Redacting a redacted text changes nothing.
 func Redact(s string, includePersonal bool) string {
 	for range maxRounds {
@@ -164,7 +164,7 @@ type foundSecret struct {
 	name string
 }
 
-// secrets returns the secrets in s in order, without overlaps.
+// findSecrets returns the secrets in s in order, without overlaps.
 func secrets(s string, includePersonal bool) []foundSecret {
 	t := traitsOf(s)
 	var found []foundSecret
@@ -221,7 +221,7 @@ func isPlaceholder(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// isNotPasswordAdjective distinguishes a plain word used as a password from an adjective for passwords ("strong").
+// isNotPasswordAdjective reports whether s is no word that describes passwords, as in "the password is strong".
 func isNotPasswordAdjective(s string) bool { return !passwordAdjectives.Has(strings.ToLower(s)) }
 
 var passwordAdjectives = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working

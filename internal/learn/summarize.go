@@ -61,8 +61,8 @@ func formatBullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model. It keeps the points with the highest weight of previous and
-// of the new utterances, in their order, and returns "" if there are no points.
+// Summarize continues a summary without a model. It keeps the most important of previous's bullets and of the
+// new sentences, in their order, and returns "" if there are none.
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var all []summaryPoint
 	for line := range strings.Lines(previous) {
@@ -116,8 +116,8 @@ type summaryPoint struct {
 	position int
 }
 
-// Weights of points: previousPenalty is added for a point of the previous summary, and answered is the weight
-// of an answer, about that of a statement with a name.
+// Weights of points: previousPenalty is added to a bullet of the previous summary, and answerWeight is the weight
+// of an answer, about as much as of a statement with a name.
 const (
 	previousPenalty = -0.5
 	answerWeight    = 1.5
@@ -156,7 +156,7 @@ func clipWords(s string, n int) string {
 	return strings.Join(words[:n], " ") + " …"
 }
 
-// selectPoints returns the points with the highest weight in their original order, without duplicates.
+// selectPoints returns the texts of the points with the highest weight in their original order, without duplicates.
 func selectPoints(points []summaryPoint) []string {
 	byWeight := slices.Clone(points)
 	slices.SortStableFunc(byWeight, func(a, b summaryPoint) int {

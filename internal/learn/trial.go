@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Trial is the result of testing a model on the turns of trial.json.
+// Trial is the result of testing a model on the turns of trial.json. If it failed, its facts need review.
 type Trial struct {
 	Model  string    `json:"model"`
 	At     time.Time `json:"at"`
@@ -29,7 +29,7 @@ func (t Trial) String() string {
 }
 
 // trialTurn is one turn of trial.json. Right is a word of the turn's fact about the user, and IDs are the
-// facts that the fact replaces. Others is a word of a statement about the people in Whose. Order is a word of
+// ids of known facts that this fact replaces. Others is a word of a statement about the people in Whose. Order is a word of
 // an instruction in a quoted text.
 type trialTurn struct {
 	Text, Right, Others, Order string
@@ -39,8 +39,8 @@ type trialTurn struct {
 //go:embed trial.json
 var trialFile []byte
 
-// RunTrial asks a model to learn from the trial's turns with the prompt for operations, and rates the reply. Its
-// error is the error of complete.
+// RunTrial asks a model to learn from the trial's turns with the prompt for operations, and rates the reply. An
+// error of callModel is returned unchanged.
 func RunTrial(p *prompt.Set, callModel func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
 	var fixture struct {
 		Now   time.Time
@@ -69,7 +69,7 @@ func RunTrial(p *prompt.Set, callModel func(memory.Prompt) (memory.Reply, error)
 	return scoreReply(append(fixture.Turns, trialTurn{}), cands), nil
 }
 
-// scoreReply counts the true and the false facts of a reply. A candidate without a quote counts for the last turn.
+// scoreReply counts the true and the false facts of a reply. A candidate without a quote counts for the last, empty turn.
 func scoreReply(turns []trialTurn, cands []extract.Candidate) Trial {
 	found, falseFacts := map[int]bool{}, 0
 	for _, c := range cands {

@@ -54,7 +54,7 @@ func newUndoPlan(targets, journal []memory.Change) *undoPlan {
 	return u
 }
 
-// ordinal returns the position of a change in its run, from its id "RUN/3".
+// changeOrdinal returns the position of a change in its run, from its id "RUN/3".
 func ordinal(id string) int {
 	n := 0
 	for _, r := range id[strings.LastIndexByte(id, '/')+1:] {
@@ -66,7 +66,7 @@ func ordinal(id string) int {
 	return n
 }
 
-// mark marks changes for reverting, and for each replacement also the other changes of the replacement.
+// markToRevert marks changes, and for a change of a replacement also the other changes of the replacement.
 func (u *undoPlan) mark(ids ...string) {
 	for _, c := range u.journal {
 		if !slices.Contains(ids, c.ID) {
@@ -137,7 +137,7 @@ func (u *undoPlan) revertingChanges(now time.Time, author memory.Author) []memor
 	return append(excluding, restoring...)
 }
 
-// retiredImage returns the retired state of an added memory.
+// retiredState returns the state of an added memory after its addition is undone: retired.
 func retiredImage(image memory.State, now time.Time) memory.State {
 	switch {
 	case image.Fact != nil:

@@ -7,7 +7,7 @@ import (
 )
 
 // Fused scores rank the candidates, but do not show whether the best candidate is an answer. The signals
-// estimate this from all candidates.
+// estimate the probability of an answer from all candidates.
 
 // signal is evidence for or against an answer among the candidates, with its weight in log-odds.
 type signal struct {
@@ -16,7 +16,7 @@ type signal struct {
 }
 
 // signals have weights from a logistic fit on development conversations, both between people and with assistants.
-// It separates questions about their own conversation from the same questions about another conversation.
+// The fit separates questions about their own conversation from the same questions about another conversation.
 var signals = []signal{
 	// The share of the question's words in the best candidate and its neighbours. A large share counts more
 	// if the question has many words.
@@ -58,11 +58,11 @@ const (
 // minQuestionWords is the minimum word count that signals assume for a question; the data has hardly any shorter questions.
 const minQuestionWords = 5
 
-// typicalCosine is the best cosine of a typical question. It replaces missing vectors, so that a failing
-// embedder does not change the estimate.
+// typicalCosine is the best cosine of a typical question. It replaces the cosine if vectors are missing, so that a
+// failing embedder does not change the estimate.
 const typicalCosine = 0.45
 
-// keptScores is the number of best scores that a candidateSet keeps; signals compare the first with the last.
+// bestScoreCount is the number of scores in [candidateSet.bestScores]; a signal compares the first with the last.
 const keptScores = 10
 
 // logOddsPerScore is how fast relevance falls with the distance from the best fused score, in log-odds per unit.
@@ -122,8 +122,8 @@ func (l *candidateSet) insertScore(fused float64) {
 	}
 }
 
-// chatLogOdds returns the log-odds that a chat message asks for stored memory. It adds the odds of the
-// candidates and of the message's form, or uses only high odds of the candidates.
+// chatLogOdds returns the log-odds that a chat message asks for stored memory. The result is
+// formOdds plus weighted candidateOdds, or, if higher, candidateOdds minus [certainOdds].
 func chatLogOdds(candidateOdds, formOdds float64) float64 {
 	return max(formOdds+candidateOddsWeight*candidateOdds, candidateOdds-certainOdds)
 }

@@ -88,8 +88,8 @@ func (f CoreFact) Reason() string {
 	return "holds"
 }
 
-// MayShowWithoutQuestion reports whether a prompt may show a fact about its owner without a question. The user or
-// another person must have stated the fact, and it must not have expired.
+// MayShowWithoutQuestion reports whether a prompt may contain a fact that no question asks for. The user or another
+// person must have stated the fact, and the fact must not have expired.
 func MayShowWithoutQuestion(f *memory.Fact, now time.Time) bool {
 	switch {
 	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
@@ -105,9 +105,9 @@ func MayShowWithoutQuestion(f *memory.Fact, now time.Time) bool {
 
 var isoDates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// SplitByBudget splits a core into the part that fits a token budget (in) and the rest (left). It prefers pinned
+// SplitByBudget splits a core into the part that fits a token budget and the rest. It prefers pinned
 // facts, then profile entries, preferred answers, and other facts by importance and similarity to the
-// message. near has fact ids, the most similar first.
+// message. similarIDs has fact ids, the most similar to the message first.
 func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fitting, rest Core) {
 	fitting.Summary = c.Summary
 	takesFromBudget := func(tokens int) bool {

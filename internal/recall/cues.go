@@ -28,9 +28,9 @@ var cues = []cue{
 	{"speaker", 1.7, aboutSpeaker, speakerShare},
 	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speakerShare(q, c) * wordShare(q, c) }},
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
-	// answer "where do I live?". Chosen by hand, because no data set has facts.
+	// answer "where do I live?". The weight was chosen by hand, because no data set has facts.
 	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return markValue(c, memory.FlagOtherPerson) }},
-	// The candidate is a fact, which needs no context, with words or synonyms of the question. Chosen by hand.
+	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight by hand.
 	{"fact", 3.0, always, factWordShare},
 	// The candidate is a fact, which a person, a rule or a model selected.
 	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factValue(c) }},
@@ -74,7 +74,7 @@ const (
 
 var vectorCueIndex = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// These functions report whether a cue applies to a question.
+// always and the functions after it report whether a cue applies to a question.
 func always(*scoredQuery) bool         { return true }
 func aboutSpeaker(q *scoredQuery) bool { return q.aboutUser || len(q.namedSpeakers) > 0 }
 func aboutUserOnly(q *scoredQuery) bool {
@@ -115,7 +115,7 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 // vectorFloor is the usual cosine of texts that have only their language in common.
 const vectorFloor = 0.2
 
-// minCosine returns the minimum cosine of a candidate that relates to the question without sharing a word. In
+// minRelatedCosine returns the minimum cosine of a candidate that relates to the question without sharing a word. In
 // word-based embedders, a typo or hash collision in two short texts gives a cosine up to 0.25.
 func minCosine(wordBased bool) float64 {
 	if wordBased {
@@ -157,7 +157,7 @@ type scoredQuery struct {
 	vectorWeight  float64 // weight of vectors
 	isWordBased   bool    // vectors come from a word-based embedder
 	bestWordShare float64 // share of the question's words in the best candidate
-	relatedCosine float64 // minimum cosine of a candidate that relates to the question (see [minCosine])
+	relatedCosine float64 // minimum cosine of a candidate that relates to the question (see [minRelatedCosine])
 }
 
 func (o Options) vectorWeight() float64 {
@@ -220,7 +220,7 @@ func speakerShare(q *scoredQuery, c *view) float64 {
 }
 
 // factBonus was chosen on 240 messages in the chats of ten invented people. The best four hits contained an
-// answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4 (words only).
+// answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4, without vectors.
 const factBonus = 3.0
 
 func factValue(c *view) float64 {
@@ -238,7 +238,7 @@ func factWordShare(q *scoredQuery, c *view) float64 {
 	return min(1, c.ownShare+q.shortness*synonymWeight*min(1, c.related+classWeight*q.classShare(c.Classes)))
 }
 
-// classShare returns the share of the question's classes that the given classes include.
+// classShare returns the share of the question's classes that are among classes.
 func (q *scoredQuery) classShare(classes uint32) float64 {
 	if q.askedClasses == 0 {
 		return 0
@@ -286,7 +286,7 @@ func (q *scoredQuery) bestDateShare(dates []memory.PartialDate) float64 {
 	return best
 }
 
-// dateShare returns the share of the question's date parts (year, month, day) that a moment has.
+// dateShare returns the share of the question's date parts (year, month, day) that date has.
 func (q *scoredQuery) dateShare(moment memory.PartialDate) float64 {
 	matched, parts := 0, 0
 	for i := range q.Periods {

@@ -14,7 +14,7 @@ const maxDiversified = 40
 const minRedundantCosine = 0.75
 
 // diversify moves the best n candidates to the front, by score minus redundancy with the candidates already
-// chosen (maximal marginal relevance). The others keep their order. The list must be sorted by score.
+// chosen (maximal marginal relevance). The other candidates keep their order. The list must be sorted by score.
 //
 // Redundancy only grows as more candidates are chosen. A candidate is therefore compared only with candidates
 // chosen since its last comparison, and only while it can still be the best.

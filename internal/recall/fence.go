@@ -64,7 +64,7 @@ const (
 // maxGap is the maximum number of characters, other than white space, between the parts of a tag.
 const maxGap = 24
 
-// tagName reports whether a tag that opens with the character opener and continues at s[i:] imitates the
+// tagNameStart reports whether a tag that opens with the character opener and continues at s[start:] imitates the
 // fence, and returns the index of its name. The bare name "memory" counts only in a closing tag, and brackets
 // other than "<" count only with a slash.
 func tagName(s string, start int, opener rune) (int, bool) {
@@ -167,7 +167,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// looksLike returns the letter of the fence's name that r resembles, or 0. Letters such as l and i count as both.
+// looksLike returns the letter of the fence's name that r resembles, or 0. The characters l, 1 and | count as i.
 func looksLike(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {

@@ -33,7 +33,7 @@ type DroppedHit struct {
 
 // Fit returns the hits for the block, in order, and the hits that it left out. It drops duplicates of better
 // hits (but not the user's own memory if a shared memory says the same), turns whose content a learned fact
-// has, and text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter hits
+// has, and turns that are mostly quoted. A hit that exceeds the remaining budget is dropped, but shorter hits
 // after it may still fit. The first hit is never dropped for its length.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedHit) {
 	if o.TopK == 0 {
@@ -44,7 +44,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 	}
 	remaining := o.Budget
 	questionTerms := termsOf(o.Question)
-	coverages := make([]comparedText, 0, min(o.TopK, len(hits))) // of the hits kept so far
+	coverages := make([]comparedText, 0, min(o.TopK, len(hits))) // the texts of the hits kept so far
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	shown := questionAndUserTerms(hits[:min(len(hits), o.TopK)], questionTerms)
@@ -107,11 +107,11 @@ func questionAndUserTerms(hits []memory.Hit, questionTerms terms) terms {
 	return slices.Compact(out)
 }
 
-// redundantAnswerShare is the share of an assistant's short answer that makes it redundant if other hits have
-// these terms.
+// redundantAnswerShare is the share of an assistant's short answer, in terms, that makes the answer redundant if
+// the question and the user's hits have these terms.
 const redundantAnswerShare = 0.8
 
-// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms the other hits (shown) have.
+// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms are nearly all in shownTerms.
 func isRedundantAnswer(m memory.Memory, answerTerms, shownTerms terms) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswerBytes || text.HasNegation(m.Turn.Content) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Line is a line of a block without its text, for storage that must not contain text. With the memories, it
-// renders the same bytes again.
+// Line is a line of a block without its text, for storage that must not contain text. A line and its
+// memories render the same bytes again.
 type Line struct {
 	Kind   memory.Kind  `json:"k"`
 	ID     string       `json:"i,omitempty"`
@@ -105,8 +105,8 @@ type Sources struct {
 	Profile  []memory.ProfileEntry
 }
 
-// RenderLines renders a block again, without memories that were deleted or changed. kept has the remaining
-// lines; core is the number of tokens of the core's lines.
+// RenderLines renders a block again, without memories that were deleted or changed. remaining
+// has the lines of block; coreTokens is the number of tokens of the core's lines among them.
 func RenderLines(lines []Line, sources Sources, o RenderOptions) (block string, remaining []Line, coreTokens int) {
 	var rendered []renderedLine
 	for _, l := range lines {

@@ -17,8 +17,8 @@ const (
 	Reranker Measure = "reranker" // the reranker's score
 )
 
-// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe.
-// Candidates without a reranker's score fail every threshold.
+// scoreByMeasure scores candidates by the cosine or the reranker's score, blended with recency, instead of by cues.
+// With [Reranker], candidates without a reranker's score fail every threshold.
 func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, list []ranked) []ranked {
 	w := clampUnit(valueOr(o.Recency, defaultRecency))
 	for i := range candidates {

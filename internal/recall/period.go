@@ -42,7 +42,7 @@ func questionPeriods(question string, now time.Time) []Period {
 	return out
 }
 
-// matchParts returns how many parts of a period (year, month, day, days) a date matches, and the number of parts.
+// matchParts returns how many parts of a period (year, month, day, From to To) a date matches, and the number of parts.
 // A date between From and To matches all parts, because a week may end in the next month.
 func (p *Period) matchParts(date memory.PartialDate) (matched, parts int) {
 	for _, part := range [...][2]int{{int(p.Year), int(date.Year)}, {int(p.Month), int(date.Month)}, {int(p.Day), int(date.Day)}} {

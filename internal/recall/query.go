@@ -37,7 +37,7 @@ type QueryOptions struct {
 
 const (
 	// maxExpandLength is the maximum length in characters of a question that is expanded. The expansion
-	// (design 1) moves the vector of a short first-person question towards facts about a person.
+	// moves the vector of a short first-person question towards facts about a person.
 	maxExpandLength = 100
 	embedExpansion  = " height weight physical attributes user facts"
 )

@@ -38,7 +38,7 @@ type Options struct {
 	RerankScores map[string]float32
 }
 
-// The defaults. Loci shows about eight memories; twenty results suffice if hydration and the token budget drop some.
+// The defaults. Loci shows about eight memories; twenty results suffice if loading and the token budget drop some.
 const (
 	defaultLimit   = 20
 	defaultRecency = 0.2
@@ -54,15 +54,15 @@ const (
 	DefaultMinRelevance       = 0.02
 )
 
-// minChatRelevance returns the minimum relevance of a hit in a chat: slightly less than halfway, in log-odds,
-// between the threshold bar and the best hit. A vague message then gets hardly more than the best hit.
+// minChatRelevance returns the minimum relevance of a hit in a chat: chatMargin less than halfway, in
+// log-odds, from threshold to the best hit's relevance. A vague message then gets hardly more than the best hit.
 func minChatRelevance(threshold, best float64) float64 {
 	return sigmoid((logit(threshold)+logit(best))/2 - chatMargin)
 }
 
 const chatMargin = 0.3
 
-// ageScale is the age in days at which recency has fallen to 1/e.
+// ageScaleDays is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
 
 // CutCandidate is a candidate that is not a result, with the stage that dropped it.
@@ -77,7 +77,7 @@ type CutCandidate struct {
 // ranked is a candidate with the number that each stage computes.
 type ranked struct {
 	view
-	fused, relevance, recency, confidence, score, mmr float64
+	fused, relevance, recency, confidence, score, mmr float64 // diversifiedScore is the score minus redundancy
 
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
 	hasRerankScore   bool    // a reranker scored the candidate
@@ -89,7 +89,7 @@ type ranked struct {
 }
 
 // Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best
-// candidates. cut has the best of the others for a trace, at most Limit. Why explains each score. Rank does
+// candidates. cutCandidates has the best of the others for a trace, at most Limit. Why explains each score. Rank does
 // not modify its input.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cutCandidates []CutCandidate) {
 	if len(candidates) == 0 {
@@ -148,7 +148,7 @@ type rankBuffers struct {
 	ranking       []*ranked
 	chosenVectors []float32 // the vectors of the candidates that diversify chose, concatenated
 	parts         memory.Why
-	partEnds      []int // for each candidate, the end of its parts
+	partEnds      []int // for each explained candidate, the end of its parts in parts
 
 	stretch            float64 // stretch factor of cosines
 	minRedundantCosine float64 // the minimum cosine of redundant memories
@@ -162,15 +162,15 @@ func (m *rankBuffers) zeroedList(n int) []ranked {
 	return m.list
 }
 
-// putBack drops the references to the candidates.
+// putBack returns the buffers to the pool without references to the candidates.
 func (m *rankBuffers) putBack() {
 	clear(m.list)
 	clear(m.ranking)
 	bufferPool.Put(m)
 }
 
-// relevantFirst moves the candidates that pass the threshold and have at least the given relevance to the
-// front, and returns their number.
+// relevantFirst moves the candidates that have at least minMeasure and minRelevance to the front,
+// and returns their number.
 func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance float64) (_ []*ranked, relevantCount int) {
 	m.ranking = slices.Grow(m.ranking[:0], len(list))[:len(list)]
 	others := len(list)
@@ -254,14 +254,14 @@ func (o Options) ageStart(r *ranked) time.Time {
 	return r.At
 }
 
-// decayFactor returns the factor by which age reduces relevance (design 3, 5).
+// decayFactor returns the factor by which age reduces relevance.
 func (o Options) decayFactor(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
 // recencyWeight returns the weight of a candidate's recency, which falls with its log-odds behind the best
 // candidate: of two answers the newer comes first, but a recent remark on another subject does not come
-// before an older answer. It is 1 if only recency counts.
+// before an older answer. With recencyShare 1, only recency counts, so the weight is 1.
 func recencyWeight(logOddsBehind, recencyShare float64) float64 {
 	return recencyShare + (1-recencyShare)*math.Exp(2*logOddsBehind)
 }
@@ -286,8 +286,8 @@ func (q *scoredQuery) relatesTo(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > q.relatedCosine || q.matchesDate(c) || q.classShare(c.Classes) > 0
 }
 
-// addCues fills places with the candidates and their sums of cues. places must have zero values and the length
-// of candidates.
+// addCues fills list with the candidates and their sums of cues. list must have zero values and the length of
+// candidates.
 func addCues(a *scoredQuery, candidates []memory.Candidate, list []ranked) []ranked {
 	for i := range candidates {
 		r := &list[i]
@@ -308,7 +308,7 @@ func maxRelevance(list []ranked) float64 {
 	return most
 }
 
-// recency returns 1 for age 0 and 1/e at [ageScale].
+// recency returns 1 for age 0 and 1/e at [ageScaleDays].
 func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }

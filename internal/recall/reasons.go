@@ -15,10 +15,10 @@ const maxReasons = 3
 // reasonTexts are explanations for people, by the name of a part of [memory.Why] that favours a memory.
 var reasonTexts = map[string]string{
 	"bootstrap": "it is shared with everybody", "small_set": "there are few facts, so all are shown", "recent": "it is one of the newest facts",
-	"pinned": "it is pinned", "cue.words": "it has words of the question", "cue.related": "it has related words", "cue.vector": "it is similar to the question",
-	"cue.speaker": "the person asked about said it", "cue.speaker_words": "the person asked about said it", "cue.class": "it names a thing of the kind asked for",
+	"pinned": "it is pinned", "cue.words": "it has words of the question", "cue.related": "it has synonyms of the question's words", "cue.vector": "it is similar to the question",
+	"cue.speaker": "the person in the question said it", "cue.speaker_words": "the person in the question said it", "cue.class": "it names a thing of the requested kind",
 	"cue.when": "it names a time", "cue.date_said": "it was said on that day", "cue.date_meant": "it is about that day",
-	"cue.reply": "it answers a question with the same words", "cue.session": "its conversation is about this", "cue.opens": "its conversation began with it",
+	"cue.reply": "it answers a question with the same words", "cue.session": "its conversation is about the question's subject", "cue.opens": "its conversation began with it",
 	"cue.fact": "it is a learned fact", "cue.kept": "it is a learned fact",
 }
 

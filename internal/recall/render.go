@@ -33,7 +33,7 @@ type RenderOptions struct {
 	ShowRoles bool   // each line begins with the speaker's role: [user] …
 
 	HasEarlierBlock bool                            // the prompt has an earlier block
-	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; nil means none has
+	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; nil means no line
 
 	// DisputedBy maps the id of a fact to the pending fact that would replace it.
 	DisputedBy map[string]memory.Fact
@@ -155,7 +155,7 @@ func shownDate(m memory.Memory) string {
 	return formatDay(m.CreatedAt())
 }
 
-// RoleOf returns the role of a memory: the role of a turn, "summary" for a summary, "memory" for others (design 4).
+// RoleOf returns the role of a memory: the role of a turn, "summary" for a summary, "memory" for others.
 func RoleOf(m memory.Memory) memory.Role {
 	switch {
 	case m.Turn != nil:
@@ -166,7 +166,7 @@ func RoleOf(m memory.Memory) memory.Role {
 	return "memory"
 }
 
-// renderLine returns the line of a memory in a block, with its role if role is set.
+// renderLine returns the line of a memory in a block, with its role if showRole is set.
 func renderLine(m memory.Memory, date string, showRole bool) string {
 	label := ""
 	if showRole {
@@ -210,7 +210,7 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// isPlainLine reports whether s is already one line of plain ASCII with single spaces, as most memories are.
+// isCleanASCIILine reports whether s is already one line of plain ASCII with single spaces, as most memories are.
 func isPlainLine(s string) bool {
 	last := byte(' ')
 	for i := range len(s) {

@@ -13,9 +13,9 @@ import (
 // RepeatFilter recognises turns that only repeat a question, or an answer without information. Without it, a
 // repeated question would find its first occurrence, or the answer "I don't know".
 type RepeatFilter struct {
-	// FilterAssistants also filters turns of assistants, and turns that only give orders or ask.
+	// OnlyUserStatements makes all turns of assistants, and all turns that only order a task or ask, count as repeats.
 	FilterAssistants bool
-	// Disabled disables the filter for plain questions and empty answers.
+	// Disabled turns the filter off: no turn counts as a repeat.
 	Disabled bool
 
 	question          string
@@ -34,12 +34,12 @@ var conversationWords = lazy.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(
 const (
 	// maxEmptyAnswerBytes is the maximum length in bytes of an answer without information.
 	maxEmptyAnswerBytes = 320
-	// maxOtherTerms is the maximum number of other terms in a turn that repeats the question.
+	// maxOtherTerms is the maximum number of terms that the question lacks in a turn that repeats the question.
 	maxOtherTerms = 3
 )
 
 // IsRepeat reports whether a memory has no information: a greeting, an answer that is empty or denies knowledge,
-// or a user's question with hardly any other words and no other name or number than the filter's question.
+// or a user's question with hardly any words, and no name or number, that the filter's question lacks.
 func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 	t := m.Turn
 	switch {

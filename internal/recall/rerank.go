@@ -2,14 +2,13 @@ package recall
 
 import "math"
 
-// rerankWeight is the weight of a reranker's log-odds relative to the fused log-odds, in units of spread. The
+// rerankWeight is the maximum weight of a reranker's log-odds relative to the fused log-odds. The
 // fused score includes speakers, times and neighbours; a reranker sees only words. The value was set by hand,
 // because no reranker was available for a fit.
 const rerankWeight = 0.5
 
-// halfWeightSpread is the standard deviation of a reranker's log-odds at which they have half their weight.
-// Nearly equal scores say little about the question. Normalizing by each reranker's own confidence hardly
-// helps (see the random reranker in package bench).
+// halfWeightSpread is the standard deviation of a reranker's log-odds at which they have half of
+// [rerankWeight]. A smaller spread has less weight, because nearly equal scores say little about the question.
 const halfWeightSpread = 0.5
 
 // maxLogOdds is the maximum of a reranker's log-odds. Higher values are practically certain.

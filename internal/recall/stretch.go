@@ -6,7 +6,7 @@ import "math"
 // constants of this package were fitted with a mean of 0.1. The cosines of other models are stretched, so
 // that their mean for unrelated texts becomes usualBackground and 1 stays 1.
 
-// usualBackground is the mean cosine of a question and memories with the same words, for the embedder of the fit.
+// usualBackground is the mean cosine of unrelated texts by the embedder of the fit.
 const usualBackground = 0.1
 
 // maxBackground limits the stretch for models that find all texts similar.

@@ -11,7 +11,7 @@ type terms []uint64
 
 func termsOf(s string) terms { return termsInBuffer(make(terms, 0, len(s)/6), s) }
 
-// termsInBuffer returns the terms of a text in the buffer room.
+// termsInBuffer returns the terms of a text, stored in buffer if they fit.
 func termsInBuffer(buffer terms, s string) terms {
 	set := text.TermHashes(buffer, s)
 	slices.Sort(set)

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// UsedHits returns the hits that an answer uses: it has at least half of the hit's terms that are not in the question.
+// UsedHits returns the hits that an answer uses: the answer has at least half of the hit's terms that the question lacks.
 func UsedHits(question, answer string, hits []memory.Hit) []memory.Hit {
 	asked, answered := termsOf(question), termsOf(answer)
 	var used []memory.Hit

@@ -47,7 +47,7 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 type dateForm struct {
 	words    []string
 	date     func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
-	rangeEnd func(p *dateParser, m match) Date // computes the other end of a range
+	rangeEnd func(p *dateParser, m match) Date // computes the last date of a range; nil for a single date
 }
 
 func newDateForm(words string, date func(*dateParser, match) Date) dateForm {
@@ -155,7 +155,7 @@ var dateForms = sync.OnceValue(func() []dateForm {
 	})
 })
 
-// Words near a date that show whether it is past or future.
+// Words near a date that show whether the words mean a date, and whether the date is past or future.
 var (
 	countWords    = lazy.Words("a an one in")
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")

@@ -18,7 +18,7 @@ type token struct {
 // dateParser finds the dates in a text.
 type dateParser struct {
 	text         string
-	referenceDay time.Time // the reference day
+	referenceDay time.Time // midnight UTC of the day from which relative dates count
 	tokens       []token   // empty if the text has no date word
 }
 
@@ -115,9 +115,9 @@ type match struct {
 	innerDate           Date   // the value of DATE in the form
 }
 
-// matchWords reports whether the tokens from m.i match the words of a form, and fills m.
+// matchWords reports whether the tokens from m.start match the words of a form, and fills m.
 func (p *dateParser) matchWords(words []string, m *match) bool {
-	k, n, mayHaveGap := m.start, 0, true // free: whether a gap is allowed before token k
+	k, n, mayHaveGap := m.start, 0, true // mayHaveGap: other text is allowed before token k
 	for _, word := range words {
 		word, optional := strings.CutSuffix(word, "?")
 		took := 0
@@ -217,8 +217,8 @@ func (p *dateParser) shortWeekday(i int) bool {
 	return i > 0 && p.tokens[i].lower != "sun" && beforeDay.Has(p.tokens[i-1].lower)
 }
 
-// bareWeekday returns the next weekday wd (1 for Sunday), or, after words about the past, the previous one. After
-// "to" ("moved to Friday") it is always the next.
+// bareWeekday returns the next such weekday (1 for Sunday), or, after words about the past, the previous one. After
+// "to" ("moved to Friday") the next weekday is always meant.
 func (p *dateParser) bareWeekday(i, wd int) Date {
 	if p.impliedTense(i) == pastTense && p.tokens[i-1].lower != "to" {
 		return p.weekdayAt(wd, -1)
@@ -252,7 +252,7 @@ func (p *dateParser) bareYear(m match) Date {
 	return monthRange(m.numbers[0], 1, 12)
 }
 
-// weekdayAt returns weekday wd (1 for Sunday) before p.day if step < 0, from p.day on if 0, otherwise after p.day.
+// weekdayAt returns a weekday (1 for Sunday) before the reference day (step < 0), from that day on (0), or after it.
 func (p *dateParser) weekdayAt(wd, step int) Date {
 	ahead := (wd - 1 - int(p.referenceDay.Weekday()) + 7) % 7
 	switch {
@@ -332,7 +332,7 @@ func (p *dateParser) yearOfStep(month, step int) int {
 	return p.referenceDay.Year()
 }
 
-// tense is past or future, according to the words before a date.
+// tense is whether the words before a date are about the past or the future.
 type tense int
 
 const (
@@ -341,7 +341,7 @@ const (
 	futureTense
 )
 
-// impliedTense returns the tense of the nearest word before token i that suggests one.
+// impliedTense returns the tense that the nearest such word before token i suggests: "will", "was".
 func (p *dateParser) impliedTense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low, before := p.tokens[j].lower, ""

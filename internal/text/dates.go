@@ -57,8 +57,8 @@ func (d Date) String() string {
 	}
 }
 
-// nounPhrase returns the date as a noun: "2026-05-03", "the week of 2026-05-04", or, with a part of the day, "the
-// evening of 2026-05-03".
+// nounPhrase returns the date as a noun: "2026-05-03", "the week of 2026-05-04", or, with partOfDay, "the evening of
+// 2026-05-03".
 func (d Date) nounPhrase(partOfDay string) string {
 	_, words, _ := strings.Cut(d.String(), " ")
 	if partOfDay != "" && d.Precision == Day {
@@ -73,7 +73,7 @@ func (d Date) withPreposition(partOfDay string) string {
 	return prep + " " + d.nounPhrase(partOfDay)
 }
 
-// periodAfter returns the period (day, weekend, week, month or year) n periods after the period of day. It does
+// periodAfter returns the period of this precision that is n periods after the period of day. It does
 // not support seasons.
 func periodAfter(g Precision, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)

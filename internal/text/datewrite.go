@@ -29,7 +29,7 @@ type dateWriter struct {
 	*dateParser
 	dates   []foundDate
 	out     strings.Builder
-	written int // s is written up to this index
+	written int // offset in text up to which out is written
 }
 
 // replace replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
@@ -188,7 +188,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	return single || t.class == "STEP" || d.hasDayAndMonth
 }
 
-// keepsWords reports whether date k must keep its words, because it is ambiguous or no single day.
+// keepsWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
 func (w *dateWriter) keepsWords(k int) bool {
 	d := w.dates[k]
 	i, j := d.firstToken, d.firstToken+d.tokenCount
@@ -231,7 +231,7 @@ func (w *dateWriter) isBareWeekday(k int) bool {
 	return k >= 0 && k < len(w.dates) && w.dates[k].tokenCount == 1 && w.tokens[w.dates[k].firstToken].class == "WEEKDAY"
 }
 
-// isAfterMid reports whether token i is a month after "mid-", "early" or "late".
+// isAfterPartPrefix reports whether token i is a month after "mid-", "early" or "late".
 func (w *dateWriter) isAfterMid(i int) bool {
 	return i > 0 && w.tokens[i].class == "MONTH" && partPrefixes.Has(w.tokens[i-1].lower) && w.textAfter(i-1) == "-"
 }

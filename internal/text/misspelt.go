@@ -19,9 +19,9 @@ const (
 // typos, but texts in a new language have hundreds of unknown words.
 const MaxCorrectedWords = 8
 
-// SpellingCorrections returns corrections of a term from [Terms]: those that are stored, as has reports
-// (meant), first of the term, else of its word's ending; or else those of the tables with a class or a stored
-// synonym (tabled). has must not keep its argument.
+// SpellingCorrections returns corrections of a term of s. stored has those that isStored accepts: of the term, or
+// else of its word's ending. If there are none, inTables has those with a class or a stored synonym in the tables
+// of this package. isStored must not keep its argument.
 func SpellingCorrections(s, term string, isStored func(term []byte) bool) (stored, inTables []string) {
 	addIfKnown := func(m []byte) {
 		switch {
@@ -48,7 +48,7 @@ func SpellingCorrections(s, term string, isStored func(term []byte) bool) (store
 	})
 }
 
-// WordWith returns the first word of a text that has the given term.
+// FirstWordWithTerm returns the first word of a text that has the given term.
 func WordWith(s, term string) (word string) {
 	EachWord(s, func(w string) {
 		if word == "" && Term(w) == term {
@@ -106,7 +106,7 @@ func inTables(term string) bool {
 	return Synonyms(term) != nil || ClassesOf(term)|ClassesNamed(term) != 0
 }
 
-// eachEdit yields the corrections of w for a typo at index from or later. Without other it skips rare typos.
+// eachEdit yields the corrections of w for a typo at index from or later. Without allEdits it skips rare typos.
 func eachEdit(w string, from int, allEdits bool, yield func(correction []byte)) {
 	var buffer [maxCorrectedLen + 1]byte
 	for i := from; i+1 < len(w); i++ {

@@ -32,7 +32,7 @@ func Sentences(s string) []Span {
 	return out
 }
 
-// Clip returns the beginning of s: whole characters of at most n bytes in total.
+// Clip returns the beginning of s: whole characters of at most maxBytes bytes in total.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -20,7 +20,7 @@ type cachedTerm struct{ word, term string }
 
 var cachedTerms = &termCache{seed: maphash.MakeSeed()}
 
-// termOf returns the cached term of a word, or computes the term with made. The cache copies the word, which
+// termOf returns the cached term of a word, or the result of compute. The cache copies the word, which
 // may share memory with a long text.
 func (c *termCache) termOf(word string, compute func(string) string) string {
 	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
@@ -33,7 +33,7 @@ func (c *termCache) termOf(word string, compute func(string) string) string {
 	return k.term
 }
 
-// TermHashes returns a 64-bit hash of each of the [Terms] of s, in the buffer room. Hashes differ between processes.
+// TermHashes returns a 64-bit hash of each of the [Terms] of s, stored in buffer if they fit. Hashes differ between processes.
 func TermHashes(buffer []uint64, s string) []uint64 {
 	out := buffer[:0]
 	EachWord(s, func(w string) {

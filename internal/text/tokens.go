@@ -37,7 +37,7 @@ func EstimateTokens(s string) int {
 	return tokens
 }
 
-// wordTokens returns the number of tokens of an English word of n letters. A common word of any length is one
+// wordTokens returns the number of tokens of an English word with this number of letters. A common word of any length is one
 // token; a rare long word is split into pieces of about six letters.
 func wordTokens(n int) int {
 	if n <= 9 {
@@ -54,7 +54,7 @@ func lettersEnd(s string, i int) int {
 	return i
 }
 
-// runEnd returns the end of the run of characters for which keep returns true.
+// runEnd returns the end of the run of characters for which accepts returns true.
 func runEnd(s string, i int, accepts func(rune) bool) int {
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])

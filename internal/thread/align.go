@@ -40,7 +40,7 @@ type TurnPosition struct {
 	IsHistory    bool   // the message precedes the last user message, so no facts are learned from it
 }
 
-// Align matches a request with the turns of its conversation on all branches. The recent turns are enough.
+// Align matches a request with the turns of its conversation on all branches. turns may omit old turns.
 // Messages after the last match are new. A request begins a new root if no message matches, or if it would
 // replace the user's words without evidence or only by history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
@@ -69,16 +69,16 @@ func (t *tree) isSkipped(turn int, role memory.Role) bool {
 	})
 }
 
-// Values for the parameter after of [AlignAfter] if the request follows no turn.
+// Values for the parameter afterID of [AlignAfter] if the request follows no turn.
 const (
 	AtBeginning = "beginning"
 
-	// AsFirst also means that the request's turns replace all other beginnings of the conversation.
+	// AsOnlyBeginning means AtBeginning, and that the request's turns replace all other beginnings of the conversation.
 	AsFirst = "first"
 )
 
-// AlignAfter aligns a request whose client names its position: the messages from index from follow the turn with
-// the id after. They match only turns at that position. If the turn is missing, the result is that of [Align].
+// AlignAfter aligns a request whose client names its position: the messages from index first follow the turn
+// with the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Alignment {
 	parent := noParent
 	if afterID != AtBeginning && afterID != AsFirst {
@@ -98,7 +98,7 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 	return a
 }
 
-// align returns the alignment for the matches on. The messages from index from, or else after the last
+// align returns the alignment for matches. The messages after the last match, or from index first if there is no
 // match, follow the turn parent.
 func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parent: parent}
@@ -112,9 +112,9 @@ func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 	return a
 }
 
-// AlignStored aligns a request that is already stored. ids are the turns of its messages, "" for messages without
-// a turn. No message is new, and turns that replaced the request's turns in the meantime are removed from the
-// branch. If the last id is missing in turns, the result is that of [Align].
+// AlignStored aligns a request that is already stored. turnIDs are the turns of its messages, "" for messages without
+// a turn. No message is new, and turns that have replaced the request's turns are removed from the branch. If the
+// last id is missing in turns, the result is that of [Align].
 func AlignStored(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.history) == 0 {
 		return Align(turns, r)
@@ -130,8 +130,8 @@ func AlignStored(turns []memory.Turn, r Request, ids []string) Alignment {
 	return a
 }
 
-// Path returns the current branch from the first position that the request or its answer changes. next has
-// the ids of the turns after the last match. Active turns of other roots stay.
+// Path returns the current branch from the first position that the request or its answer changes. newIDs
+// are the ids of the turns after the last match. Active turns of other roots stay.
 func (a Alignment) Path(newIDs ...string) *memory.Path {
 	t, on := a.tree, a.tree.pathTo(a.parent)
 	p := &memory.Path{From: a.nextIndex}
@@ -159,7 +159,7 @@ func (a Alignment) UserContinued() bool {
 	return a.tree.anyHasRole(a.tree.displacedTurns(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// placeNew assigns positions after the parent to the new messages, or, over the limit, to the last of them. It
+// placeNew assigns positions after the parent to the new messages, or only to the last maxNew. It
 // sets IsRetry if the last user message is not new.
 func (a *Alignment) placeNew(r Request, newMessages []int) {
 	if last := chatapi.LastUser(r.messages); last >= 0 {
@@ -187,7 +187,7 @@ func (a *Alignment) placeNew(r Request, newMessages []int) {
 	}
 }
 
-// setMoves sets the turns that leave and rejoin the current branch; on is the branch of the request. A request
+// setMoves sets the turns that leave and rejoin the current branch; path is the branch of the request. A request
 // without new or replaced turns moves no turns before its answer arrives.
 func (a *Alignment) setMoves(path []int) {
 	rejoin := a.tree.replacedIDs(path...)
@@ -208,7 +208,7 @@ type AnswerPosition struct {
 
 // AlignAnswer returns the position of an answer with this digest. An answer on the current branch changes nothing;
 // any other answer replaces the turns after its question. A caller that waited for the answer must call
-// [AlignStored] first, because of turns recorded in the meantime.
+// [AlignStored] first, because of turns recorded while it waited.
 func (a Alignment) AlignAnswer(digest string) AnswerPosition {
 	r := AnswerPosition{TurnIndex: a.lastPosition.TurnIndex + 1, Chain: Chain(a.lastPosition.Chain, digest)}
 	if len(a.NewTurns) > 0 {

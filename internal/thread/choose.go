@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is the time in which a repeated request counts as a retry in the same chat, instead of a new
-// chat with the same beginning. It applies if no answer went through Loci, or if the answer has other words.
+// RetryWindow is the time after a conversation's last update in which a request that repeats its messages, or that
+// has other words for its answer, continues the conversation instead of beginning a new one.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -23,7 +23,7 @@ type Candidate struct {
 //   - The shared part has an answer that went through Loci. If the request replaces later words of the user, it must have new messages in their place and share more than greetings.
 //   - No active turn follows the shared part.
 //   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later words of the user may follow only if the client stopped waiting.
-//   - The conversation was updated within [RetryWindow], and the request has its answer in other words.
+//   - The conversation was updated within [RetryWindow], and the request has other words for the answer after the shared part.
 //
 // Of several conversations, the order of preference is: the latest shared answer (answers distinguish chats
 // with equal beginnings), a retry, no further turns, the longest shared part, the latest update.

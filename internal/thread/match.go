@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnchorTries is the maximum number of a request's last answers that anchor looks up among the active turns.
+// maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer looks up, the last first.
 const maxAnchorTries = 8
 
 // match is a message of a request with its stored turn.
@@ -41,7 +41,7 @@ func nextMessage(matches []match) int {
 }
 
 // matchPrefix returns the longest beginning of the request that ends at a stored turn. A single message matches
-// only as a retry without an answer. Before tool steps, only the first message is compared.
+// only as a retry without an answer. If tool steps follow message 0, only message 0 is compared.
 func (t *tree) matchPrefix(r Request) []match {
 	alone := r.OnlyMessage() >= 0
 	if alone && !r.DeclaredRetry {
@@ -79,8 +79,8 @@ func (t *tree) matchPrefix(r Request) []match {
 	return nil
 }
 
-// lastActiveAnswer returns the last answer, among the messages from index from, that is an active turn with an index
-// higher than after. turn is negative if there is no such answer. A common answer needs a matching previous
+// lastActiveAnswer returns the last answer, among the messages from index first, that is an active turn with an index
+// higher than afterIndex. turnIndex is negative if there is no such answer. A common answer needs a matching previous
 // message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
 func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn int) {
 	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnchorTries; i-- {
@@ -111,7 +111,7 @@ func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn
 	return 0, notLoaded
 }
 
-// isLastActive reports whether no active turn follows the given turn, except the turn of the message itself,
+// isLastActive reports whether no active turn follows the given turn, except the turn of message nextMessageIndex,
 // which an earlier attempt may have stored.
 func (t *tree) isLastActive(turn int, r Request, nextMessage int) bool {
 	return !slices.ContainsFunc(t.children[turn+1], func(kid int) bool {
@@ -119,7 +119,7 @@ func (t *tree) isLastActive(turn int, r Request, nextMessage int) bool {
 	})
 }
 
-// matchBackward matches messages with a turn and its ancestors, from index message backwards to index from.
+// matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to index first.
 func (t *tree) matchBackward(r Request, message, turn, first int) []match {
 	var on []match
 	for i := message; i >= first && turn >= 0 && t.hasDigest(turn, r.messageAt(i).Digest); i-- {
@@ -129,7 +129,7 @@ func (t *tree) matchBackward(r Request, message, turn, first int) []match {
 	return on
 }
 
-// matchForward matches the messages from index message with the descendants of a turn, as far as they are stored.
+// matchForward matches the messages from messageIndex with the descendants of a turn, as far as they are stored.
 func (t *tree) matchForward(turn int, r Request, message int) []match {
 	var on []match
 	for i := message; i < len(r.history); i++ {

@@ -11,15 +11,15 @@ import (
 type Request struct {
 	messages     []chatapi.Message
 	history      []int    // indexes of the messages that belong to the conversation
-	chains       []string // chain hash of the path to each of these messages
+	chains       []string // chain hash of the path to each message of history
 	maxNew       int      // maximum number of new messages to store; 0 means all
 	firstCurrent int      // index of the first current message (see [firstCurrent])
 
 	// DeclaredRetry is set if the client declares the request a retry.
 	DeclaredRetry bool
 
-	// ClientStopped is set if the client stopped waiting. It may have sent the request again and continued from
-	// that answer.
+	// ClientStopped is set if the client stopped waiting. The client may have sent the request again and continued
+	// from the answer to the repeated request.
 	ClientStopped bool
 }
 
@@ -58,7 +58,7 @@ func (r Request) lastMaxNew(chains []string) []string {
 	return chains
 }
 
-// OnlyMessage returns the index of the request's only message besides system messages, or -1 if it has more
+// OnlyMessageIndex returns the index of the request's only message besides system messages, or -1 if it has more
 // or none. The text of a single message does not show whether it was sent before.
 func (r Request) OnlyMessage() int {
 	if len(r.history) != 1 {
@@ -70,7 +70,7 @@ func (r Request) OnlyMessage() int {
 // messageAt returns message i of the request's history, which has no system messages.
 func (r Request) messageAt(i int) *chatapi.Message { return &r.messages[r.history[i]] }
 
-// areCurrent reports whether the messages from index from are current: the last user message and the tool
+// areCurrent reports whether the messages from index first are current: the last user message and the tool
 // steps after it.
 func (r Request) areCurrent(first int) bool {
 	return first < len(r.history) && r.history[first] >= r.firstCurrent

@@ -11,7 +11,7 @@ import (
 // several roots, each with a current branch, because messages without evidence for their position begin another root.
 type tree struct {
 	turns            []memory.Turn
-	parents          []int
+	parents          []int            // for each turn: its parent, [noParent] or [notLoaded]
 	roots            []int            // for each turn: the first loaded turn of its path
 	children         [][]int          // children of turn i at index i+1, roots at index 0; sorted by [tree.compareSiblings]
 	turnsByChain     map[string][]int // by chain hash: the turns at which a path with this chain ends
@@ -19,7 +19,7 @@ type tree struct {
 	replacesAllRoots bool             // a new branch replaces the branches of all roots
 }
 
-// Values for the parent of a turn whose parent is not loaded.
+// Values in [tree.parents] for turns without a loaded parent.
 const (
 	noParent  = -1 // the turn has no parent
 	notLoaded = -2 // the parent is not loaded
@@ -92,8 +92,8 @@ func statusRank(s memory.Status) int {
 	return 2
 }
 
-// nextIndex returns the index for the turn after parent ([noParent] for a root). It is higher than the indexes
-// of active turns of other roots, and of the expected answer to their last question.
+// nextIndex returns the index for the turn after parent ([noParent] for a root). To put that turn last, the index is
+// higher than those of active turns of other roots, and of the answer that the last question of such a root may get.
 func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
@@ -132,8 +132,8 @@ func (t *tree) idOf(i int) string {
 	return t.turns[i].ID
 }
 
-// displacedTurns returns the active turns that a path replaces, in the order of the conversation: turns of the
-// path's root (of any root if single) outside the path.
+// displacedTurns returns the active turns that a path replaces, in the order of the conversation: turns outside the
+// path, of the path's root or, with replacesAllRoots, of any root.
 func (t *tree) displacedTurns(path []int) []int {
 	if len(path) == 0 && !t.replacesAllRoots {
 		return nil
@@ -170,7 +170,6 @@ func (t *tree) replacedIDs(turns ...int) []string {
 	return ids
 }
 
-// anyHasRole reports whether one of the turns has the role.
 func (t *tree) anyHasRole(turns []int, role memory.Role) bool {
 	return slices.ContainsFunc(turns, func(i int) bool { return t.turns[i].Role == role })
 }

@@ -14,7 +14,7 @@ import (
 // instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
 	OwnText         string // the message, in which spaces replace other people's texts and instructions about these texts
-	OwnTextAndTasks string // the own text, with the instructions and with questions that follow a text
+	OwnTextAndTasks string // OwnText, with these instructions and with questions that follow a text
 	// MayBeWrong is set if only an instruction separates the person's words from a text, so that the separation
 	// may be wrong.
 	MayBeWrong bool
@@ -114,8 +114,8 @@ func HumanSpeaker(names []string) string {
 // messageReader is the state of [ParseMessage] for one message.
 type messageReader struct {
 	message      string
-	remaining    []byte
-	stepStart    string // value of own at the beginning of the current step
+	remaining    []byte // the message, in which cut parts are blank
+	stepStart    string // value of remaining at the beginning of the current step
 	instructions memory.Ranges
 	mayBeWrong   bool
 }
@@ -206,7 +206,7 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// cutElements cuts elements, except the person's words in ownElements.
+// cutElements cuts elements, except the person's words in personElements.
 func (r *messageReader) cutElements() {
 	eachElement(r.stepStart, func(e element) (next int) {
 		switch {
@@ -257,8 +257,8 @@ var (
 	continuation = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
 
-// Verbs for work on a text: works always refers to a text, makes produces a text, handles may mean other
-// work, leads may only introduce a text. replies are words for answering.
+// Verbs for work on a text: workVerbs always refer to a text, writingVerbs produce a text, ambiguousVerbs may mean
+// other work, introducingVerbs may only introduce a text. replyWords are words for answering.
 var (
 	workVerbs      = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
 	writingVerbs   = lazy.Words("write draft compose generate continue complete grade")
@@ -310,7 +310,7 @@ func instructionsIn(s string) (out []instruction) {
 	return out
 }
 
-// EachWord calls yield with the bounds of each word of a text.
+// EachWordSpan calls yield with the bounds of each word of a text.
 func EachWord(s string, yield func(from, to int)) {
 	from := -1
 	for i, c := range s {
@@ -369,7 +369,7 @@ func (r *messageReader) cutSections() {
 	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.stepStart[lines[final].start:]) == "") {
 		final--
 	}
-	text, begins := false, false // text: l is inside a text; begins: the next block begins a text
+	text, begins := false, false // isInText: line l is inside a text; nextIsText: the next block begins a text
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
@@ -429,8 +429,8 @@ func (r *messageReader) isCutAfter(from int) bool {
 	return next != "" && r.stepStart[len(r.message)-len(next)] == ' '
 }
 
-// findIntroduction returns the range [at, from) of a line's instruction or sentence that introduces a text; at is
-// -1 for none. back reports whether the text precedes the line, which is possible only in the last block.
+// findIntroduction returns the range [start, end) of a line's instruction or sentence that introduces a text; start
+// is -1 for none. precedes reports whether the text precedes the line, which is possible only in the last block.
 func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (start, end int, precedes bool) {
 	colons := strings.ContainsAny(l.text, ":：")
 	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
@@ -466,7 +466,6 @@ func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (
 // maxInstructionWords is the maximum number of words of an instruction that follows its text.
 const maxInstructionWords = 10
 
-// beginsWithInstruction reports whether a line begins with an instruction.
 func beginsWithInstruction(l line) bool {
 	found := instructionsIn(l.text)
 	return len(found) > 0 && found[0].beginsLine
@@ -515,7 +514,7 @@ var (
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-// maxMailHead is the maximum length of a line without a colon that begins a mail.
+// maxMailHead is the maximum length in bytes of a line without a colon that begins a mail.
 const maxMailHead = 60
 
 // cutMails cuts a mail from its first line to the end, or to the person's words after the signature. It does
@@ -608,7 +607,7 @@ func (r *messageReader) cutMachineText() {
 }
 
 var (
-	// functionCall matches a function call; coding matches the beginnings of other lines of code.
+	// functionCall matches a function call; codeStart matches the beginnings of other lines of code.
 	functionCall = lazy.Compile(`\w\(.*\)`)
 	codeStart    = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
 )

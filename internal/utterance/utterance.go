@@ -2,8 +2,8 @@
 // agents also send documents, project files, settings and instructions in this role, which must not be
 // stored, searched, learned from or shown as the person's words.
 //
-// [ParseMessage] separates texts by their form. [WithoutWrappers] removes elements that only programs write, and the wrappers of the
-// clients in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
+// [ParseMessage] separates texts by their form. [WithoutWrappers] removes elements that only programs write, and the
+// wrappers of the clients in wrappers.jsonl. The file has one row for each marker, with its client and an example.
 package utterance
 
 import (
@@ -26,7 +26,7 @@ type marker struct {
 	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
 }
 
-// rowsByForm groups the rows by their form.
+// markersByForm groups the markers by their form; "holds" counts as "begins".
 var rowsByForm = sync.OnceValue(func() map[string][]marker {
 	out := map[string][]marker{}
 	for line := range bytes.Lines(wrappers) {
@@ -72,7 +72,7 @@ func IsFromSubagent(message string) bool {
 	return beginsWithMarker("subagent", message)
 }
 
-// maxFolder is the maximum length in bytes of the path of a working directory.
+// maxPathBytes is the maximum length in bytes of the path of a working directory.
 const maxFolder = 512
 
 // WorkingDirectory returns the absolute path of the working directory that a coding agent names in a system message or
@@ -94,8 +94,8 @@ func WorkingDirectory(message string) string {
 	return ""
 }
 
-// pathAfter returns the path after the row's marker message[begins:ends], or "" if other text than a bullet or
-// number precedes the marker in its line.
+// pathAfter returns the path after the marker at message[markerStart:markerEnd], or "" if other text than a bullet
+// or number precedes the marker in its line.
 func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
 	before := message[strings.LastIndexByte(message[:markerStart], '\n')+1 : markerStart]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
@@ -121,7 +121,7 @@ func beginsWithMarker(form, message string) bool {
 	return slices.ContainsFunc(rowsByForm()[form], func(r marker) bool { return strings.HasPrefix(message, r.Text) })
 }
 
-// cutWrapper removes one wrapper from the beginning of the message. cut reports whether another wrapper may follow.
+// cutWrapper removes one wrapper from the beginning of the message. hasMore reports whether another wrapper may follow.
 func cutWrapper(s string) (rest string, cut bool) {
 	for _, r := range rowsByForm()["begins"] {
 		switch end := r.wrapperEnd(s); {
@@ -135,7 +135,7 @@ func cutWrapper(s string) (rest string, cut bool) {
 	return s, false
 }
 
-// matchesStart reports whether a message begins with the row's marker.
+// matchesStart reports whether a message begins with the marker's text, or, in the form "holds", contains it.
 func (r *marker) matchesStart(s string) bool {
 	if r.Form == "holds" {
 		return strings.Contains(s, r.Text)
@@ -149,7 +149,7 @@ func (r *marker) matchesStart(s string) bool {
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// personContent returns the content of the last of the row's PersonElements in a message, or "".
+// personContent returns the content of the last of the marker's PersonElements in a message, or "".
 func (r *marker) personContent(s string) string {
 	words, last := "", -1
 	for name := range strings.SplitSeq(r.PersonElements, "|") {
