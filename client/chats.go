@@ -117,6 +117,6 @@ func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, er
 }
 
 // DeleteChat deletes a chat. With forgetFacts, it also forgets the facts learned only from this chat.
-func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
-	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts))
+func (c *Client) DeleteChat(ctx context.Context, id string, forgetFacts bool) (Receipt, error) {
+	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(forgetFacts))
 }

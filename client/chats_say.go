@@ -72,15 +72,15 @@ type ChatListener struct {
 
 // Say sends a message to a chat and calls a listener with the events of the reply.
 func (c *Client) Say(ctx context.Context, chat string, in SayRequest, listener ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, listener)
+	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, listener)
 }
 
 // Regenerate replaces the last reply in a chat with a new one.
 func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, listener ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, listener)
+	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, listener)
 }
 
-func (c *Client) reply(ctx context.Context, path string, in any, listener ChatListener) (out ChatDone, err error) {
+func (c *Client) streamReply(ctx context.Context, path string, in any, listener ChatListener) (out ChatDone, err error) {
 	ended := false
 	err = c.stream(ctx, path, in, func(event string, data []byte) (err error) {
 		switch event {

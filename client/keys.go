@@ -36,8 +36,8 @@ type NewKey struct {
 
 // RotateKey sets the expiry of the old and of the new key when a new key replaces an old one.
 type RotateKey struct {
-	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Time in seconds for which the old key remains valid; 0 ends it immediately."`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Time when the new key expires. Absent if it never expires."`
+	GraceSeconds int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Time in seconds for which the old key remains valid; 0 ends it immediately."`
+	ExpiresAt    time.Time `json:"expires_at,omitzero" doc:"Time when the new key expires. Absent if it never expires."`
 }
 
 // MadeKey is a new key. Only this answer contains the key's secret text.

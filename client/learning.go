@@ -101,11 +101,11 @@ func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) 
 // Stats contains a user's counts, and quality measures over all users since the server's start.
 type Stats struct {
 	memory.Counts
-	Total       int     `json:"memory_total_count" doc:"Number of active facts, turns and summaries."`
-	Replacement float64 `json:"memory_replacement_rate" doc:"Share of the facts stored since the server's start that replaced another fact, for all users together."`
-	Dedup       float64 `json:"memory_dedup_rate" doc:"Share of the facts extracted since the server's start that were stored already."`
-	Hit         float64 `json:"retrieval_hit_rate" doc:"Share of the memories put into prompts since the server's start that answers used."`
-	Pause       string  `json:"pause" doc:"What is paused: none, learning or memory."`
+	Total           int     `json:"memory_total_count" doc:"Number of active facts, turns and summaries."`
+	ReplacementRate float64 `json:"memory_replacement_rate" doc:"Share of the facts stored since the server's start that replaced another fact, for all users together."`
+	DedupRate       float64 `json:"memory_dedup_rate" doc:"Share of the facts extracted since the server's start that were stored already."`
+	HitRate         float64 `json:"retrieval_hit_rate" doc:"Share of the memories put into prompts since the server's start that answers used."`
+	Pause           string  `json:"pause" doc:"What is paused: none, learning or memory."`
 }
 
 // Stats returns the statistics.

@@ -30,20 +30,20 @@ type ImportQuery struct {
 
 // Imported is the result of an import, or of a dry run.
 type Imported struct {
-	DryRun      bool             `json:"dry_run"`
-	Read        int              `json:"read" doc:"Number of records read."`
-	Added       Tally            `json:"added"`
-	There       Tally            `json:"there" doc:"Records that were stored already."`
-	Duplicates  int              `json:"duplicates" doc:"Facts skipped because an existing fact has the same text."`
-	Waiting     int              `json:"waiting" doc:"Number of added facts that wait for approval."`
-	Redacted    int              `json:"redacted" doc:"Number of texts in which secrets were redacted."`
-	Conflicting int              `json:"conflicting" doc:"Number of conflicts."`
-	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"The first hundred records that differ from the stored record with the same id. The stored records were not changed."`
-	Broken      int              `json:"broken" doc:"Number of unreadable lines."`
-	Problems    []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred unreadable lines."`
-	Sample      []ImportedSample `json:"sample,omitempty" doc:"Some of the added records."`
-	Runs        []string         `json:"runs,omitempty" doc:"The first hundred ids of runs, to undo the import."`
-	Jobs        int              `json:"jobs,omitempty" doc:"Number of queued learning jobs."`
+	DryRun        bool             `json:"dry_run"`
+	Read          int              `json:"read" doc:"Number of records read."`
+	Added         Tally            `json:"added"`
+	AlreadyStored Tally            `json:"there" doc:"Records that were stored already."`
+	Duplicates    int              `json:"duplicates" doc:"Facts skipped because an existing fact has the same text."`
+	Waiting       int              `json:"waiting" doc:"Number of added facts that wait for approval."`
+	Redacted      int              `json:"redacted" doc:"Number of texts in which secrets were redacted."`
+	Conflicting   int              `json:"conflicting" doc:"Number of conflicts."`
+	Conflicts     []ImportTrouble  `json:"conflicts,omitempty" doc:"The first hundred records that differ from the stored record with the same id. The stored records were not changed."`
+	Broken        int              `json:"broken" doc:"Number of unreadable lines."`
+	Problems      []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred unreadable lines."`
+	Sample        []ImportedSample `json:"sample,omitempty" doc:"Some of the added records."`
+	Runs          []string         `json:"runs,omitempty" doc:"The first hundred ids of runs, to undo the import."`
+	Jobs          int              `json:"jobs,omitempty" doc:"Number of queued learning jobs."`
 }
 
 // Tally contains the numbers of records by kind.
@@ -88,7 +88,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 
 // Import imports a file. If the idempotency key is not empty and was used before, no record is written.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
-	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
+	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importMediaType(q.Format), "Idempotency-Key", key)
 	if err != nil {
 		return out, err
 	}
@@ -96,7 +96,7 @@ func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key 
 }
 
 // importMediaType returns the media type of a file in an import format.
-func importType(format string) string {
+func importMediaType(format string) string {
 	switch format {
 	case "chatgpt", "claude", "mem0":
 		return "application/json"

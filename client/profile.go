@@ -22,11 +22,11 @@ type Profile struct {
 
 // Core contains the facts about the user with which every conversation begins.
 type Core struct {
-	Tokens  int        `json:"tokens" doc:"Estimated number of tokens in a prompt."`
-	Budget  int        `json:"budget" doc:"Maximum number of tokens: the setting recall.core or, if it is 0, the limit for pinned facts."`
-	Facts   []CoreFact `json:"facts" doc:"The facts, in the order of the prompt."`
-	Profile []Entry    `json:"profile" doc:"Profile entries, which are listed among the facts."`
-	Left    []CoreFact `json:"left" doc:"Valid facts that exceed the budget, most important first. Only searches find them."`
+	Tokens     int        `json:"tokens" doc:"Estimated number of tokens in a prompt."`
+	Budget     int        `json:"budget" doc:"Maximum number of tokens: the setting recall.core or, if it is 0, the limit for pinned facts."`
+	Facts      []CoreFact `json:"facts" doc:"The facts, in the order of the prompt."`
+	Profile    []Entry    `json:"profile" doc:"Profile entries, which are listed among the facts."`
+	OverBudget []CoreFact `json:"left" doc:"Valid facts that exceed the budget, most important first. Only searches find them."`
 }
 
 // CoreFact is a fact of the [Core].

@@ -26,8 +26,8 @@ type RelatedMemory struct {
 type RelatedMemories struct {
 	Memories  []RelatedMemory `json:"memories" doc:"Related facts, nearest first, without the requested fact."`
 	Relations []FactRelation  `json:"relations" doc:"Relations among these facts and the requested fact, each once."`
-	More      bool            `json:"more,omitempty" doc:"Whether there are more related facts."`
-	Found     []FoundRelation `json:"found,omitempty" doc:"Derived relations: facts that this fact replaced, its replacement, pending replacements, and other facts about the same person or thing."`
+	HasMore   bool            `json:"more,omitempty" doc:"Whether there are more related facts."`
+	Derived   []FoundRelation `json:"found,omitempty" doc:"Derived relations: facts that this fact replaced, its replacement, pending replacements, and other facts about the same person or thing."`
 }
 
 // FoundRelation is a relation derived from the history and the text of facts.

@@ -100,7 +100,7 @@ type ListQuery struct {
 	Project      string    `query:"project"`
 	Conversation string    `query:"conversation"`
 	Text         string    `query:"q" doc:"Text that the content contains."`
-	ID           string    `query:"id" maxLength:"512" doc:"Prefix of the id."`
+	IDPrefix     string    `query:"id" maxLength:"512" doc:"Prefix of the id."`
 	AsOf         time.Time `query:"as_of" doc:"List memories as recorded at this time."`
 	ValidAt      time.Time `query:"valid_at" doc:"List facts that were true at this time."`
 	Limit        int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
@@ -229,13 +229,13 @@ type Changes struct {
 
 // ChangesQuery filters the journal. An empty field selects all values.
 type ChangesQuery struct {
-	Fact   string        `query:"fact" doc:"Changes of this fact, of the facts that it replaced and of the facts that replaced it."`
-	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
-	Run    string        `query:"run"`
-	Runs   string        `query:"runs" maxLength:"512" doc:"Prefix of run ids; returns only the first change of each run."`
-	Since  time.Time     `query:"since" doc:"Changes recorded after this time."`
-	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string        `query:"cursor" doc:"next_cursor of the previous page."`
+	Fact      string        `query:"fact" doc:"Changes of this fact, of the facts that it replaced and of the facts that replaced it."`
+	Action    memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
+	Run       string        `query:"run"`
+	RunPrefix string        `query:"runs" maxLength:"512" doc:"Prefix of run ids; returns only the first change of each run."`
+	Since     time.Time     `query:"since" doc:"Changes recorded after this time."`
+	Limit     int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor    string        `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
 // UndoRequest selects changes to undo. Exactly one of Change, Run and ToTime must be set.

@@ -26,8 +26,8 @@ func (b Batch) Check(owner Owner) error {
 	if b.Conversation.ID == "" || b.Conversation.Owner != owner {
 		return Errorf(Invalid, "a batch needs a conversation of %s with an id", owner)
 	}
-	if s := b.Conversation.Status; s != "" && !slices.Contains(otherStatuses, s) {
-		return Errorf(Invalid, "a conversation's status must be one of %q, not %q", otherStatuses, s)
+	if s := b.Conversation.Status; s != "" && !slices.Contains(activeOrRetired, s) {
+		return Errorf(Invalid, "a conversation's status must be one of %q, not %q", activeOrRetired, s)
 	}
 	for i, t := range b.Turns {
 		if err := t.check(owner, b.Conversation.ID); err != nil {
@@ -57,13 +57,13 @@ func checkJobs(owner Owner, jobs []Job) error {
 	return nil
 }
 
-var actions = []Action{
+var allowedActions = []Action{
 	ActionAdd, ActionUpdate, ActionReinforce, ActionReplace, ActionRetire, ActionRestore,
 	ActionApprove, ActionReject, ActionLink, ActionUnlink, ActionUndo,
 }
 
 func (c Change) check(owner Owner) error {
-	if !slices.Contains(actions, c.Action) {
+	if !slices.Contains(allowedActions, c.Action) {
 		return Errorf(Invalid, "unknown action %q", c.Action)
 	}
 	if (c.Action == ActionLink || c.Action == ActionUnlink) && c.After.Link == nil {
@@ -79,14 +79,14 @@ func (c Change) check(owner Owner) error {
 }
 
 var (
-	factStatuses  = []Status{Active, Pending, Superseded, Retired, Rejected}
-	turnStatuses  = []Status{Active, Replaced, Retired}
-	linkStatuses  = []Status{Active, Pending, Retired}
-	otherStatuses = []Status{Active, Retired}
+	factStatuses    = []Status{Active, Pending, Superseded, Retired, Rejected}
+	turnStatuses    = []Status{Active, Replaced, Retired}
+	linkStatuses    = []Status{Active, Pending, Retired}
+	activeOrRetired = []Status{Active, Retired}
 )
 
 func (i State) check(owner Owner) error {
-	switch set := i.fieldCount(); {
+	switch set := i.setFieldCount(); {
 	case set == 0:
 		return Errorf(Invalid, "the change has no target")
 	case set > 1:
@@ -96,15 +96,15 @@ func (i State) check(owner Owner) error {
 	case i.Link != nil:
 		return i.Link.check(owner)
 	case i.Profile != nil:
-		return checkTarget("profile entry", i.Profile.Key != "", owner, i.Profile.Owner, i.Profile.Status, otherStatuses)
+		return checkTarget("profile entry", i.Profile.Key != "", owner, i.Profile.Owner, i.Profile.Status, activeOrRetired)
 	case i.Relation != nil:
 		r := i.Relation
-		return checkTarget("relation", r.From != "" && r.To != "" && r.Kind != "", owner, r.Owner, r.Status, otherStatuses)
+		return checkTarget("relation", r.From != "" && r.To != "" && r.Kind != "", owner, r.Owner, r.Status, activeOrRetired)
 	case i.Summary != nil:
 		if !utf8.ValidString(i.Summary.Text) {
 			return Errorf(Invalid, "the summary's text is not UTF-8")
 		}
-		return checkTarget("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, otherStatuses)
+		return checkTarget("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, activeOrRetired)
 	case i.Context != nil:
 		return i.Context.check(owner)
 	case i.Conversation != nil:
@@ -117,17 +117,17 @@ func (c *Context) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Content) {
 		return Errorf(Invalid, "the context's text is not UTF-8")
 	}
-	return checkTarget("context", c.ID != "", owner, c.Owner, c.Status, otherStatuses)
+	return checkTarget("context", c.ID != "", owner, c.Owner, c.Status, activeOrRetired)
 }
 
 func (c *ConversationState) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Rules) {
 		return Errorf(Invalid, "the conversation's text is not UTF-8")
 	}
-	return checkTarget("conversation", c.ID != "", owner, owner, c.Status, otherStatuses)
+	return checkTarget("conversation", c.ID != "", owner, owner, c.Status, activeOrRetired)
 }
 
-func (i State) fieldCount() int {
+func (i State) setFieldCount() int {
 	n := 0
 	for _, set := range []bool{
 		i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil,

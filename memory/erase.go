@@ -43,23 +43,23 @@ type Eraser interface {
 	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number of removed traces like
 	// EraseTraces; its cost depends only on this number. Erase the fact, or the link to it in the searched
 	// memory, first: afterwards SaveTraces refuses traces with the fact.
-	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
+	EraseTracesOf(ctx context.Context, namespace string, factIDs ...string) (int, error)
 }
 
 // The key of an erased profile entry is erasedKeyPrefix, followed by a hash in hexadecimal.
 const (
-	erasedKey     = "erased-"
-	erasedKeyHash = 16 // length in bytes of the hash in the key
+	erasedKeyPrefix   = "erased-"
+	erasedKeyHashSize = 16 // length in bytes of the hash in the key
 )
 
 // ErasedKey returns the key that replaces the key of a profile entry erased by run, since a key may be
 // personal text. A key that ErasedKey has returned is not changed.
 func ErasedKey(run, key string) string {
-	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
+	if hash, ok := strings.CutPrefix(key, erasedKeyPrefix); ok && len(hash) == 2*erasedKeyHashSize {
 		return key
 	}
 	sum := sha256.Sum256([]byte(run + "\x00" + key))
-	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
+	return erasedKeyPrefix + hex.EncodeToString(sum[:erasedKeyHashSize])
 }
 
 // Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's

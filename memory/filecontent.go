@@ -21,8 +21,8 @@ func (c FileContent) State() State {
 		i.Turn = &TurnState{ID: c.Turn.ID, Status: c.Turn.Status}
 	}
 	if c.Conversation != nil {
-		mark := c.Conversation.State()
-		i.Conversation = &mark
+		state := c.Conversation.State()
+		i.Conversation = &state
 	}
 	return i
 }

@@ -93,4 +93,4 @@ const DoneRetention = time.Hour
 // DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
 // [DoneRetention] when it completes this job. The checksum of the id selects the same 1 job in 32 in
 // every store.
-func DeletesDoneJobs(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }
+func DeletesDoneJobs(jobID string) bool { return crc32.ChecksumIEEE([]byte(jobID))%32 == 0 }

@@ -11,21 +11,21 @@ type Lineage interface {
 	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn, newest fact
 	// first: the id of the replacement, or the fact's own id if the fact ended without a replacement. Turns
 	// with only active facts are absent from the map.
-	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
+	SupersededBy(ctx context.Context, owner Owner, turnIDs []string) (map[string][]string, error)
 
 	// Predecessors returns, for each fact, the superseded facts that it replaced, latest replacement first
 	// (UpdatedAt, then ID, both descending). Facts without predecessors are absent from the map.
-	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
+	Predecessors(ctx context.Context, owner Owner, factIDs []string) (map[string][]Fact, error)
 }
 
 // SupersededBy works like [Lineage.SupersededBy] with any store. Without a [Lineage] it lists the facts of
 // each turn.
-func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
+func SupersededBy(ctx context.Context, store Store, owner Owner, turnIDs []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
-		return s.SupersededBy(ctx, owner, turns)
+		return s.SupersededBy(ctx, owner, turnIDs)
 	}
 	replacements := map[string][]string{}
-	for _, turn := range turns {
+	for _, turn := range turnIDs {
 		page, err := store.List(ctx, owner, Query{Turn: turn, Statuses: []Status{Superseded, Retired}})
 		if err != nil {
 			return nil, err
@@ -43,12 +43,12 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 
 // Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each fact's
 // journal.
-func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
+func Predecessors(ctx context.Context, store Store, owner Owner, factIDs []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
-		return s.Predecessors(ctx, owner, facts)
+		return s.Predecessors(ctx, owner, factIDs)
 	}
 	predecessors := map[string][]Fact{}
-	for _, id := range facts {
+	for _, id := range factIDs {
 		ids, err := predecessorIDs(ctx, store, owner, id)
 		if err != nil {
 			return nil, err

@@ -25,17 +25,17 @@ const (
 const DefaultNamespace = "default"
 
 // User returns the owner of a user's memory.
-func User(namespace, id string) Owner { return owner(namespace, UserKind, id) }
+func User(namespace, id string) Owner { return newOwner(namespace, UserKind, id) }
 
 // Pool returns the owner of a pool's memory, which several users can read.
-func Pool(namespace, name string) Owner { return owner(namespace, PoolKind, name) }
+func Pool(namespace, name string) Owner { return newOwner(namespace, PoolKind, name) }
 
 // Global returns the owner of memory that all users of the namespace can read.
 func Global(namespace string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(GlobalKind))
 }
 
-func owner(namespace string, kind OwnerKind, name string) Owner {
+func newOwner(namespace string, kind OwnerKind, name string) Owner {
 	if namespace == "" || name == "" {
 		return ""
 	}
@@ -49,7 +49,7 @@ func ParseOwner(s string) (Owner, error) {
 	switch {
 	case namespace != "" && kind == GlobalKind && o == Global(namespace):
 		return o, nil
-	case (kind == UserKind || kind == PoolKind) && o == owner(namespace, kind, name) && o != "":
+	case (kind == UserKind || kind == PoolKind) && o == newOwner(namespace, kind, name) && o != "":
 		return o, nil
 	}
 	return "", Errorf(Invalid, "invalid owner %q (example: default/user/ana)", s)

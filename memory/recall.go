@@ -162,7 +162,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if isName(p.Name) {
+		if needsNoEscaping(p.Name) {
 			b = append(append(append(b, '"'), p.Name...), '"')
 		} else {
 			name, err := json.Marshal(p.Name)
@@ -180,7 +180,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 }
 
 // needsNoEscaping reports whether s needs no escaping in JSON. Names of stages never need escaping.
-func isName(s string) bool {
+func needsNoEscaping(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
 			return false

@@ -48,7 +48,7 @@ type Facts interface {
 
 	// Relations returns the active relations of a fact, in both directions, ordered by From, To
 	// and Kind.
-	Relations(ctx context.Context, owner Owner, fact string, at At) ([]Relation, error)
+	Relations(ctx context.Context, owner Owner, factID string, at At) ([]Relation, error)
 
 	// Contexts returns the active contexts ordered by id: those in ids, or all if there are no ids.
 	// A repeated id is returned once.
@@ -146,12 +146,12 @@ type Queue interface {
 
 	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost] means that
 	// the lease has expired or is not the job's current lease.
-	Extend(ctx context.Context, held Lease, duration time.Duration) (Lease, error)
+	Extend(ctx context.Context, lease Lease, duration time.Duration) (Lease, error)
 
 	// Finish ends an attempt that no run completed. It returns [LeaseLost] like Extend. Unless the outcome is
 	// Done or Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after
 	// [MaxAttempts] failures. Cause becomes the job's Error. The job is due at RetryAt (zero: now).
-	Finish(ctx context.Context, held Lease, o Outcome) error
+	Finish(ctx context.Context, lease Lease, o Outcome) error
 
 	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of these
 	// states; without states all except done jobs. A done job may be removed [DoneRetention] after it was
@@ -160,7 +160,7 @@ type Queue interface {
 
 	// Requeue makes a parked job due now and clears its attempts and error. [Conflict] means that the job is
 	// not parked, [NotFound] that it does not exist.
-	Requeue(ctx context.Context, owner Owner, job string) error
+	Requeue(ctx context.Context, owner Owner, jobID string) error
 }
 
 // IndexSource is the interface through which an in-memory index follows a store.
@@ -176,7 +176,7 @@ type IndexSource interface {
 	// no item is Removed. Vectors are those of the named model, or nil. yield may call the store; if yield
 	// returns an error, Since stops and returns the error. [Gone] means that the history after the version was
 	// erased or that the version does not exist yet: call Since with version 0.
-	Since(ctx context.Context, owner Owner, model string, after int64, yield func(IndexItem) error) (int64, error)
+	Since(ctx context.Context, owner Owner, model string, sinceVersion int64, yield func(IndexItem) error) (int64, error)
 }
 
 // Traces stores a limited number of traces of requests. A crash may lose the newest traces.
@@ -316,12 +316,12 @@ func (p *Path) AllowsStatus(previous, next Status) bool {
 
 // HasActiveTurn reports whether any turn that the batch adds or changes is active. It returns false if the
 // batch deletes the conversation. statusOf returns a turn's status after the batch.
-func (b *Batch) HasActiveTurn(status func(turn string) Status) bool {
+func (b *Batch) HasActiveTurn(statusOf func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
 	}
-	return slices.ContainsFunc(b.Turns, func(t Turn) bool { return status(t.ID) == Active }) ||
-		slices.ContainsFunc(b.Changes, func(c Change) bool { return c.After.Turn != nil && status(c.After.Turn.ID) == Active })
+	return slices.ContainsFunc(b.Turns, func(t Turn) bool { return statusOf(t.ID) == Active }) ||
+		slices.ContainsFunc(b.Changes, func(c Change) bool { return c.After.Turn != nil && statusOf(c.After.Turn.ID) == Active })
 }
 
 // ConversationQuery selects conversations. An empty field selects all values.

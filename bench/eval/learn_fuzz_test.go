@@ -325,7 +325,7 @@ func (f *fuzz) work() {
 		switch {
 		case err != nil:
 			f.ran["failed"]++
-			outcome = memory.Outcome{Cause: err.Error(), RetryAt: f.clock.Now().Add(jobs.Delay(job.Attempts, 0.5)), Park: errors.Is(err, memory.Invalid)}
+			outcome = memory.Outcome{Cause: err.Error(), RetryAt: f.clock.Now().Add(jobs.RetryDelay(job.Attempts, 0.5)), Park: errors.Is(err, memory.Invalid)}
 		case end == jobs.Applied:
 			f.ran["applied"]++
 			continue

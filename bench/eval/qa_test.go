@@ -150,7 +150,7 @@ func TestEachAnswerIsJudgedAndWritten(t *testing.T) {
 }
 
 func TestWrongKeyEndsTheRun(t *testing.T) {
-	model := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "it answered 401"), Always: true})
+	model := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "it answered 401"), Reusable: true})
 	var out bytes.Buffer
 	err := Reader{Answer: model, Judge: model, Out: &out, Workers: 4}.Ask(t.Context(), slices.Repeat(qaRows(t, 100)[:1], 50))
 	if err == nil || !strings.Contains(err.Error(), "10 questions in a row failed") || bytes.Count(out.Bytes(), []byte("\n")) > 20 {

@@ -16,7 +16,7 @@ func TestHouseKeepsItsPlan(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Fatalf("the repository's root is not at %s: %v", root, err)
 	}
-	broken, _, err := check(root, lociRules)
+	broken, _, err := checkModule(root, lociRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, is, err := check(filepath.Join("..", ".."), lociRules)
+	_, is, err := checkModule(filepath.Join("..", ".."), lociRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 // TestEveryBrokenRuleIsFound checks a module that breaks each rule once.
 func TestEveryBrokenRuleIsFound(t *testing.T) {
 	small := lociRules
-	got, _, err := check(filepath.Join("testdata", "house"), small)
+	got, _, err := checkModule(filepath.Join("testdata", "house"), small)
 	if err != nil {
 		t.Fatal(err)
 	}

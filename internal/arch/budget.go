@@ -12,7 +12,7 @@ import (
 )
 
 // totalRow is the name of the row with the sum of all packages.
-const total = "total"
+const totalRow = "total"
 
 // size is the size of a package without tests: its lines, and its Go tokens without comments.
 type size struct{ lines, tokens int }
@@ -38,16 +38,16 @@ func measureFile(text []byte) size {
 type budget map[string]size
 
 // typeRowPrefix is the prefix of the names of rows for types.
-const typeRow = "type:"
+const typeRowPrefix = "type:"
 
 // newBudget returns a budget with the sizes of packages and large types.
 func newBudget(packages map[string]size, types map[string]typeShape) budget {
 	b := maps.Clone(packages)
 	for _, s := range packages {
-		b[total] = b[total].add(s)
+		b[totalRow] = b[totalRow].add(s)
 	}
 	for name, t := range types {
-		b[typeRow+name] = size{t.methods, t.fields}
+		b[typeRowPrefix+name] = size{t.methods, t.fields}
 	}
 	return b
 }
@@ -76,7 +76,7 @@ func (b budget) String() string {
 #   go test ./internal/arch -run Budget -update
 `)
 	names := slices.Sorted(maps.Keys(b))
-	for _, name := range append([]string{total}, slices.DeleteFunc(names, func(name string) bool { return name == total })...) {
+	for _, name := range append([]string{totalRow}, slices.DeleteFunc(names, func(name string) bool { return name == totalRow })...) {
 		fmt.Fprintf(&text, "%-44s %7d %8d\n", name, b[name].lines, b[name].tokens)
 	}
 	return text.String()
@@ -91,9 +91,9 @@ func (b budget) violations(current budget) (violations []string) {
 		actual, allowed := current[name], b[name]
 		slack, form := size{allowed.lines / 100, allowed.tokens / 100}, "%s: %d lines, %d tokens; %s %d, %d"
 		switch {
-		case strings.HasPrefix(name, typeRow):
+		case strings.HasPrefix(name, typeRowPrefix):
 			slack, form = size{}, "%s: %d methods, %d fields; %s %d, %d"
-		case name != total:
+		case name != totalRow:
 			slack = size{max(slack.lines, 20), max(slack.tokens, 150)}
 		}
 		switch {
@@ -108,7 +108,7 @@ func (b budget) violations(current budget) (violations []string) {
 
 // lowered returns current as the new budget, or an error if the total of current exceeds the total of b.
 func (b budget) lowered(current budget) (budget, error) {
-	actual, allowed := current[total], b[total]
+	actual, allowed := current[totalRow], b[totalRow]
 	if actual.lines > allowed.lines || actual.tokens > allowed.tokens {
 		return nil, errors.New("the total may only fall: remove code first, or raise the row total of budget.txt by hand")
 	}

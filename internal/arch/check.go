@@ -16,7 +16,7 @@ import (
 
 // checkModule parses every Go file of the module at root. It returns a line for each violation of layout,
 // ordered by file, and the current sizes.
-func check(root string, layout rules) ([]string, budget, error) {
+func checkModule(root string, layout rules) ([]string, budget, error) {
 	var violations []string
 	s := sizes{packages: map[string]size{}, types: map[string]typeShape{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -33,14 +33,14 @@ func check(root string, layout rules) ([]string, budget, error) {
 		if err != nil {
 			return err
 		}
-		broken, err := layout.checkFile(name, filepath.ToSlash(rel))
-		violations = append(violations, broken...)
+		fileViolations, err := layout.checkFile(name, filepath.ToSlash(rel))
+		violations = append(violations, fileViolations...)
 		if err != nil || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
 		return s.addFile(name, path.Dir(filepath.ToSlash(rel)))
 	})
-	return violations, newBudget(s.packages, s.largeTypes(layout.contracts)), err
+	return violations, newBudget(s.packages, s.largeTypes(layout.unlimitedTypes)), err
 }
 
 // skipDir returns fs.SkipDir for folders that do not belong to the module's build.
@@ -69,9 +69,9 @@ func (r rules) checkFile(name, rel string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", rel, err)
 	}
-	var broken []string
+	var violations []string
 	addViolation := func(format string, args ...any) {
-		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
+		violations = append(violations, rel+": "+fmt.Sprintf(format, args...))
 	}
 	if !isTest && r.floor(dir) < 0 {
 		addViolation("the folder %s is on no floor", dir)
@@ -81,7 +81,7 @@ func (r rules) checkFile(name, rel string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", rel, err)
 		}
-		if why := r.importError(dir, target, isTest); why != "" {
+		if why := r.importViolation(dir, target, isTest); why != "" {
 			addViolation("imports %s: %s", target, why)
 		}
 		if isPure && isImpure(target) {
@@ -96,22 +96,22 @@ func (r rules) checkFile(name, rel string) ([]string, error) {
 	if isSerial && startsGoroutine(f) {
 		addViolation("starts a goroutine: %s is tested without the race detector", dir)
 	}
-	return broken, nil
+	return violations, nil
 }
 
 // importViolation returns the reason why the folder dir must not import target, or "" if dir may import it.
-func (r rules) importError(dir, target string, isTest bool) string {
+func (r rules) importViolation(dir, target string, isTest bool) string {
 	folder, isOwn := r.moduleFolder(target)
 	switch {
 	case isOwn && isTest:
 		return "" // tests may import any package
 	case isOwn:
-		return r.floorError(dir, folder)
+		return r.floorViolation(dir, folder)
 	case !strings.Contains(strings.Split(target, "/")[0], "."):
 		return "" // standard library
 	case !isTest && matchesAnyPattern(r.stdlibOnly, dir):
 		return dir + " imports only the standard library"
-	case isTest && hasAnyPathPrefix(target, r.testing), hasAnyPathPrefix(target, r.common):
+	case isTest && hasAnyPathPrefix(target, r.testModules), hasAnyPathPrefix(target, r.commonModules):
 		return ""
 	}
 	for module, homes := range r.importers {
@@ -126,7 +126,7 @@ func (r rules) importError(dir, target string, isTest bool) string {
 }
 
 // floorViolation returns the reason why the folder dir must not import the folder target of the module, or "".
-func (r rules) floorError(dir, target string) string {
+func (r rules) floorViolation(dir, target string) string {
 	fromFloor, toFloor := r.floor(dir), r.floor(target)
 	switch {
 	case fromFloor < 0 || toFloor < 0:
@@ -170,7 +170,9 @@ func hasAnyPathPrefix(target string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return hasPathPrefix(target, p) })
 }
 
-func isImpure(target string) bool { return target == impureNet || hasAnyPathPrefix(target, impure) }
+func isImpure(target string) bool {
+	return target == impureNetPackage || hasAnyPathPrefix(target, impurePackages)
+}
 
 // clockCalls returns the functions of package time by which a file reads the clock.
 func clockCalls(f *ast.File) []string {

@@ -13,10 +13,10 @@ type rules struct {
 	importers map[string][]string
 
 	// commonModules are third-party modules that any package may import, except the packages in stdlibOnly.
-	common []string
+	commonModules []string
 
 	// testModules are third-party modules that any test may import, besides the modules that its package may import.
-	testing []string
+	testModules []string
 
 	// stdlibOnly are the packages that import only the standard library.
 	stdlibOnly []string
@@ -29,7 +29,7 @@ type rules struct {
 	withoutGoroutines []string
 
 	// unlimitedTypes maps each type that may have any number of methods and fields to the reason.
-	contracts map[string]string
+	unlimitedTypes map[string]string
 
 	// stores are packages of concrete stores, which only tests and the packages in wiring may import.
 	stores, wiring []string
@@ -105,8 +105,8 @@ var lociRules = rules{
 		"github.com/google/go-cmp":                                        {"memory/storetest", "memory/memtest"},
 		"github.com/rogpeppe/go-internal":                                 {"memory/storetest"},
 	},
-	common: []string{"golang.org/x/sync"},
-	testing: []string{
+	commonModules: []string{"golang.org/x/sync"},
+	testModules: []string{
 		"filippo.io/age",
 		"go.opentelemetry.io/proto/otlp",
 		"google.golang.org/protobuf",
@@ -120,7 +120,7 @@ var lociRules = rules{
 	stdlibOnly:        []string{"memory"},
 	withoutIO:         []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
 	withoutGoroutines: []string{"internal/recall", "internal/extract", "internal/learn"},
-	contracts: map[string]string{
+	unlimitedTypes: map[string]string{
 		"client.Client":                   "one method per operation of the REST API",
 		"internal/store/inmem.Store":      "implements memory.Store",
 		"internal/store/mongostore.Store": "implements memory.Store and its optional parts",
@@ -132,13 +132,13 @@ var lociRules = rules{
 }
 
 // impurePackages are the standard packages that, with their subpackages, a pure package must not import.
-var impure = []string{
+var impurePackages = []string{
 	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
 	"os", "syscall", "testing",
 }
 
 // impureNetPackage is forbidden in pure packages, but its subpackages are not: net/url, net/mail and net/netip only parse.
-const impureNet = "net"
+const impureNetPackage = "net"
 
 // clockFuncs are the functions of package time that read the clock or start a timer.
 var clockFuncs = map[string]bool{

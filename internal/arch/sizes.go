@@ -90,7 +90,7 @@ func receiverType(t ast.Expr) string {
 
 // largeTypes returns the types over a limit, except unlimited types and types for JSON or settings. If a type embeds a
 // pointer to another type of its package, its methods and fields count for that other type.
-func (s sizes) largeTypes(contracts map[string]string) map[string]typeShape {
+func (s sizes) largeTypes(unlimitedTypes map[string]string) map[string]typeShape {
 	merged := map[string]typeShape{}
 	for name, it := range s.types {
 		for it.embedded != "" && s.types[it.embedded].embedded != name {
@@ -102,7 +102,7 @@ func (s sizes) largeTypes(contracts map[string]string) map[string]typeShape {
 		merged[name] = sum
 	}
 	maps.DeleteFunc(merged, func(name string, it typeShape) bool {
-		return it.isEncoded || contracts[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
+		return it.isEncoded || unlimitedTypes[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
 	})
 	return merged
 }

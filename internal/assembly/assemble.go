@@ -59,7 +59,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	l := &Loci{config: config, asConfigured: config, reload: opts.Reload}
+	l := &Loci{config: config, asConfigured: config, readSettings: opts.Reload}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // the function returns the first error
@@ -88,7 +88,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 			return nil, err
 		}
 	}
-	config = learner.Apply(config)
+	config = learner.ApplyTo(config)
 	l.learner, l.config = learner, config
 	learning := learner.Learns()
 	l.log.Info("learning model", "model", learning.Description, "why", learning.Why)
@@ -99,7 +99,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, err
 	}
 	asConfigured := config // the settings before the embedder is chosen
-	choice := models.Choice{Why: "the program provided it"}
+	choice := models.EmbedderChoice{Why: "the program provided it"}
 	if opts.Embedder != nil {
 		choice.Embedder = "program:" + opts.Embedder.Fingerprint()
 		config = config.WithEmbedder(choice.Embedder)
@@ -120,7 +120,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		opened.Embedder = opts.Embedder
 	}
 	metrics := obs.NewMetrics()
-	opts.writeWaited = metrics.ObserveWriteWait
+	opts.observeWriteWait = metrics.ObserveWriteWait
 	store, err := openStore(ctx, config, opts, storeClock, l.log)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -213,7 +213,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		ProjectHeaders: config.Record.Projects, ProjectFromFolder: config.Record.Folder,
 		Metrics: metrics, Tracer: tracer, Log: l.log, Now: opts.Now, OnAnonymous: l.doctor.Warn(doctor.ChatWithoutUser), OnUserIgnored: l.doctor.Warn(doctor.UserIgnored), UseClientKeys: config.UsesClientKeys(),
 	})
-	l.registerSources(metrics, opts)
+	l.registerMetricSources(metrics, opts)
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcpPath, mcpHandler(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
@@ -222,7 +222,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		UserHeader: config.UsersHeader, MaxBody: config.Limits.Body, StreamedPaths: []string{rest.ImportPath},
 		SSO:      ssoOptions(config.SSO),
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
-		OnAnswer: onAnswered(metrics, l.log),
+		OnAnswer: requestObserver(metrics, l.log),
 		Log:      l.log, Now: opts.Now, OnUnverifiedToken: l.doctor.Warn(doctor.UnverifiedToken), OnWrongKey: l.audit.NoteRefused,
 		ReadOnlyPosts: append(slices.Clone(rest.ReadOnlyPosts), "/signin", "/signout", "/switch"), ScopeCheckingPrefixes: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcpPath},
 	}.WithDefaults()
@@ -254,11 +254,11 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		ExternalOperations: externalOperations(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
 	guard.Refuse, guard.PublicPaths = errorWriter(page), slices.Concat(httpx.DefaultPublicPaths, page.PublicPaths())
-	l.setFront = l.frontSetter(guard, page, l.audit.Handler(mux))
-	if err := l.setFront(config); err != nil {
+	l.updateGuard = l.guardUpdater(guard, page, l.audit.Handler(mux))
+	if err := l.updateGuard(config); err != nil {
 		return nil, err
 	}
-	l.auditDays.Store(int64(config.Audit.Keep))
+	l.auditRetentionDays.Store(int64(config.Audit.Keep))
 	l.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.guardedHandler.Load()).ServeHTTP(w, r) })
 	return l, nil
 }
@@ -302,14 +302,14 @@ func openPrompts(dir string) (*prompt.Set, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, storeClock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.IsServer() {
-		store, err := config.Store.Open(ctx, sqlstore.Options{Now: storeClock, Log: log, ObserveWait: opts.writeWaited, TraceBytes: traceBytes})
+		store, err := config.Store.Open(ctx, sqlstore.Options{Now: storeClock, Log: log, ObserveWait: opts.observeWriteWait, TraceBytes: traceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
 		return store, nil
 	}
 	openInner := func(now func() time.Time) (memory.Store, error) {
-		return openDatabase(ctx, config, now, log, opts.writeWaited)
+		return openDatabase(ctx, config, now, log, opts.observeWriteWait)
 	}
 	if config.Vault == "" {
 		return openInner(opts.Now)
@@ -327,7 +327,7 @@ func databaseDir(c config.Config) (string, error) {
 	return filepath.Join(dir, vaultstore.OwnFolder), err
 }
 
-func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, writeWaited func(time.Duration)) (memory.Store, error) {
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, observeWriteWait func(time.Duration)) (memory.Store, error) {
 	if c.Store == "memory" && c.Vault == "" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
@@ -336,7 +336,7 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, ObserveWait: writeWaited, AllowEmpty: c.Vault != "", TraceBytes: traceBytes,
+		Now: now, Log: log, ObserveWait: observeWriteWait, AllowEmpty: c.Vault != "", TraceBytes: traceBytes,
 	})
 	if err != nil {
 		return nil, config.ExplainDataError(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
@@ -386,11 +386,11 @@ const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, ProfileEmbedder: c.UsesProfileEmbedder(),
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), MaxDeadline: c.Recall.DeadlineMax, Recall: recallRules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.WantedModel(), ClientKeys: c.UsesClientKeys(), IntentMethod: c.Query.Intents,
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, EmbedderSetByProfile: c.UsesProfileEmbedder(),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), SlowModelDeadline: c.Recall.DeadlineMax, Recall: recallRules(c),
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.WantedModel(), UseClientKeys: c.UsesClientKeys(), IntentMethod: c.Query.Intents,
 		LearnByRules: c.Learn.Rules == "on", LearnFromAssistant: c.Learn.Assistant, MaxText: c.Limits.Text, History: core.History(c.Record.History),
-		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learnOptions(c), LogContent: c.Log.Content,
+		Acceptance: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learnOptions(c), LogContent: c.Log.Content,
 	}
 }
 
@@ -515,5 +515,5 @@ func (l *Loci) queueMissingVectors(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // no vectors, or no default user
 	}
-	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
+	return l.engine.Vectors.CatchUp(ctx, userNamed(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

@@ -179,7 +179,7 @@ func TestBackupUnderWrites(t *testing.T) {
 				r := openAt(t, at(to))
 				r.fine(t)
 				for i := range writers {
-					page := try(r.engine.Store.List(t.Context(), userOf(user(i)), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1 << 20})).orFail(t)
+					page := try(r.engine.Store.List(t.Context(), userNamed(user(i)), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1 << 20})).orFail(t)
 					n := len(page.Memories)
 					if n < before[i] {
 						t.Errorf("round %d, %s: %d facts, want the %d that were acknowledged", round, user(i), n, before[i])

@@ -141,7 +141,7 @@ func TestReadyNamesDiskAndParkedJobs(t *testing.T) {
 }
 
 func TestEveryProfileStartsWithNothing(t *testing.T) {
-	for _, name := range config.Profiles() {
+	for _, name := range config.ProfileNames() {
 		l := openWith(t, map[string]string{"profile": name})
 		if h := l.health(t.Context()); h.Status != "ok" || h.Profile != name || h.Embedder != "lexical" || h.Reranker != "none" {
 			t.Errorf("%s: health %+v", name, h)

@@ -42,39 +42,39 @@ type Options struct {
 	Now      func() time.Time // nil uses time.Now
 
 	// Reload reads the settings again for the API's reload; nil means that reloading is not possible.
-	Reload      func() (config.Config, error)
-	writeWaited func(time.Duration) // ObserveWait of [sqlstore.Options]
+	Reload           func() (config.Config, error)
+	observeWriteWait func(time.Duration) // ObserveWait of [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config         config.Config
-	engine         *engine.Engine
-	index          *index.Index
-	chroma         *chroma.Index // nil without Chroma
-	vectorSearch   string        // description of the vector search outside of the index; empty without such a search
-	runner         *jobs.Runner
-	vault          *vaultsync.Vault
-	database       *sqlstore.Store // nil if the store is not an SQL database
-	backups        *backup.Maker
-	keys           *httpx.Keyring
-	audit          *audit.Log
-	proxyHandler   *proxy.Handler
-	handler        http.Handler
-	setFront       func(config.Config) error    // replaces guardedHandler by a handler with the passed settings
-	guardedHandler atomic.Pointer[http.Handler] // all handlers behind CORS, sessions and the guard, with the current settings
-	asConfigured   config.Config                // the settings before models were chosen, with all reloaded changes
-	logLevel       slog.LevelVar
-	reload         func() (config.Config, error)
-	reloadMutex    sync.Mutex   // held during a reload
-	auditDays      atomic.Int64 // setting audit.keep, in days
-	log            *slog.Logger
-	doctor         *doctor.Doctor
-	learner        *models.Learner
-	embedderChoice models.Choice
-	lexicalConfig  config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.Choice.Current]
-	readiness      readiness
-	closers        []func() error // called in this order by Close
+	config             config.Config
+	engine             *engine.Engine
+	index              *index.Index
+	chroma             *chroma.Index // nil without Chroma
+	vectorSearch       string        // description of the vector search outside of the index; empty without such a search
+	runner             *jobs.Runner
+	vault              *vaultsync.Vault
+	database           *sqlstore.Store // nil if the store is not an SQL database
+	backups            *backup.Maker
+	keys               *httpx.Keyring
+	audit              *audit.Log
+	proxyHandler       *proxy.Handler
+	handler            http.Handler
+	updateGuard        func(config.Config) error    // replaces guardedHandler by a handler with the passed settings
+	guardedHandler     atomic.Pointer[http.Handler] // all handlers behind CORS, sessions and the guard, with the current settings
+	asConfigured       config.Config                // the settings before models were chosen, with all reloaded changes
+	logLevel           slog.LevelVar
+	readSettings       func() (config.Config, error)
+	reloadMutex        sync.Mutex   // held during a reload
+	auditRetentionDays atomic.Int64 // setting audit.keep, in days
+	log                *slog.Logger
+	doctor             *doctor.Doctor
+	learner            *models.Learner
+	embedderChoice     models.EmbedderChoice
+	lexicalConfig      config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.EmbedderChoice.Current]
+	readiness          readiness
+	closers            []func() error // called in this order by Close
 }
 
 // Open opens the memory that config describes, and creates it if it does not exist.
@@ -141,7 +141,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
-	group.Go(func() error { return l.audit.Run(ctx, l.auditDays.Load) })
+	group.Go(func() error { return l.audit.Run(ctx, l.auditRetentionDays.Load) })
 	group.Go(func() error { return l.doctor.Schedule.Run(ctx) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
@@ -159,4 +159,4 @@ func (l *Loci) Close() error {
 	return errors.Join(errs...)
 }
 
-func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
+func userNamed(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }

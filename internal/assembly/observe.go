@@ -18,7 +18,7 @@ import (
 var problemParts = []string{"store", "upstream", "disk", "jobs"}
 
 // registerMetricSources registers the sources that each scrape of the metrics reads.
-func (l *Loci) registerSources(metrics *obs.Metrics, opts Options) {
+func (l *Loci) registerMetricSources(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
 		Totals: l.engine.Store.Totals, Jobs: l.readiness.backlog, Parts: problemParts, Now: opts.Now,
 		Problems: func(ctx context.Context) []string { return l.readyStatus(ctx).Problems },
@@ -30,7 +30,7 @@ func (l *Loci) registerSources(metrics *obs.Metrics, opts Options) {
 }
 
 // requestObserver returns a function that counts and logs an answered request.
-func onAnswered(metrics *obs.Metrics, log *slog.Logger) func(httpx.AccessEntry) {
+func requestObserver(metrics *obs.Metrics, log *slog.Logger) func(httpx.AccessEntry) {
 	return func(a httpx.AccessEntry) {
 		metrics.ObserveRequest(a.Method, a.Route, a.Status, a.Took, a.InputTokens, a.OutputTokens)
 		metrics.CountRefused(a.RefusedBy)

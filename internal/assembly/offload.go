@@ -26,7 +26,7 @@ func (l *Loci) openSearcher(store memory.Store, o index.Options) memory.Searcher
 		outside, l.vectorSearch = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
 		opts.AboveBytes = int64(l.config.Index.OffloadAbove)
 		opts.ListLarge = func(ctx context.Context, memories int) ([]memory.Owner, error) {
-			return s.OwnersAbove(ctx, o.Model, memories)
+			return s.OwnersWithVectorsAbove(ctx, o.Model, memories)
 		}
 		opts.Prepare = func(ctx context.Context, owner memory.Owner) error { return s.IndexVectors(ctx, owner, o.Model) }
 	}

@@ -35,7 +35,7 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 		OtherPaths: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if upstream != nil {
-		o.Upstream, o.Talker = upstream, rest.Talker(upstream, nil, true)
+		o.Upstream, o.Talker = upstream, rest.NewChatModel(upstream, nil, true)
 	}
 	if c.JWTSecret != "" {
 		o.ValidToken = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWTSecret), l.engine.Now()) }
@@ -58,8 +58,8 @@ func openIDIssuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 }
 
 // modelList lists the models in use, with the reasons for their choice.
-func modelList(c config.Config, learning models.Learns, embeds models.Choice) []web.Model {
-	return []web.Model{learnerInfo(learning), embedderInfo(c, embeds), rerankerInfo(c), answererInfo(c)}
+func modelList(c config.Config, learning models.Learns, choice models.EmbedderChoice) []web.Model {
+	return []web.Model{learnerInfo(learning), embedderInfo(c, choice), rerankerInfo(c), answererInfo(c)}
 }
 
 func learnerInfo(learning models.Learns) web.Model {
@@ -67,20 +67,20 @@ func learnerInfo(learning models.Learns) web.Model {
 	return web.Model{For: "Learns", Name: learning.Description, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
-func embedderInfo(c config.Config, embeds models.Choice) web.Model {
-	m := web.Model{For: "Computes vectors", Name: c.Embedder, Key: "embedder", Why: locationOf(c.Embedder, "Search by words only, without a model.")}
-	if embeds.Suggestion != "" {
-		m.Why += " Better: " + embeds.Suggestion + "."
+func embedderInfo(c config.Config, choice models.EmbedderChoice) web.Model {
+	m := web.Model{For: "Computes vectors", Name: c.Embedder, Key: "embedder", Why: locationText(c.Embedder, "Search by words only, without a model.")}
+	if choice.Suggestion != "" {
+		m.Why += " Better: " + choice.Suggestion + "."
 	}
 	return m
 }
 
 func rerankerInfo(c config.Config) web.Model {
-	return web.Model{For: "Reranks hits", Name: c.Reranker, Key: "reranker", Why: locationOf(c.Reranker, "No reranking.")}
+	return web.Model{For: "Reranks hits", Name: c.Reranker, Key: "reranker", Why: locationText(c.Reranker, "No reranking.")}
 }
 
 // locationText describes where a model runs; for a name of no model it returns fallback.
-func locationOf(name, fallback string) string {
+func locationText(name, fallback string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):
 		return "Runs in this process, from the folder of models."

@@ -21,7 +21,7 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 	noError(t)(os.CopyFS(filepath.Join(folder, modeltest.MiniLM), os.DirFS(from)))
 	const said, fact, question = "Our landlord raised the rent.", "User's landlord raised the rent", "Why did my housing costs go up?"
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
-	for _, profile := range config.Profiles() {
+	for _, profile := range config.ProfileNames() {
 		for dir, embedder := range map[string]string{folder: config.LocalModel + modeltest.MiniLM, t.TempDir(): config.Lexical} {
 			t.Run(profile+" "+embedder, func(t *testing.T) {
 				model := embedder != config.Lexical

@@ -151,7 +151,7 @@ func (s *stage) settle() {
 		noError(s.t)(s.loci.Settle(ctx))
 		again = false
 		for _, user := range []string{"default", "ana", "ben"} {
-			all := try(s.loci.engine.Store.Jobs(ctx, userOf(user))).orFail(s.t)
+			all := try(s.loci.engine.Store.Jobs(ctx, userNamed(user))).orFail(s.t)
 			for _, j := range all {
 				if j.State == memory.JobQueued && j.Error == "a chat is running" {
 					s.clock.pass(j.RunAt.Sub(s.clock.now()))

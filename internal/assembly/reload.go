@@ -12,7 +12,7 @@ import (
 )
 
 // guardUpdater returns a function that rebuilds l.guardedHandler, the guard in front of next, with new settings.
-func (l *Loci) frontSetter(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
+func (l *Loci) guardUpdater(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard
 		if g.TrustedAddresses, g.Proxies, err = c.Networks(); err != nil {
@@ -39,12 +39,12 @@ func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	if err := level.UnmarshalText([]byte(applied.Log.Level)); err != nil {
 		return client.Reloaded{}, memory.Errorf(memory.Invalid, "log.level: %w", err)
 	}
-	if err := l.setFront(applied); err != nil {
+	if err := l.updateGuard(applied); err != nil {
 		return client.Reloaded{}, err
 	}
 	l.logLevel.Set(level)
-	l.auditDays.Store(int64(applied.Audit.Keep))
-	l.engine.Prompts.ReplaceBy(prompts)
+	l.auditRetentionDays.Store(int64(applied.Audit.Keep))
+	l.engine.Prompts.ReplaceWith(prompts)
 	l.asConfigured = applied
 	out := client.Reloaded{Applied: append([]string{}, appliedKeys...), AfterRestart: append([]string{}, restartKeys...)}
 	l.log.Info("settings reloaded", "applied", out.Applied, "need a restart", out.AfterRestart)
@@ -53,13 +53,13 @@ func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 
 // reloadFromAPI reloads the settings for an API request.
 func (l *Loci) reloadFromAPI(ctx context.Context) (client.Reloaded, error) {
-	if l.reload == nil {
+	if l.readSettings == nil {
 		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because the program did not set Options.Reload")
 	}
 	if err := l.audit.Note(ctx, memory.AuditEntry{Act: "reload"}); err != nil {
 		return client.Reloaded{}, err
 	}
-	next, err := l.reload()
+	next, err := l.readSettings()
 	if err != nil {
 		return client.Reloaded{}, err
 	}

@@ -150,7 +150,7 @@ func TestKeysReadExpireAndRotate(t *testing.T) {
 	if page, err := as(read.Text).List(t.Context(), client.ListQuery{}); err != nil || len(page.Memories) > 0 {
 		t.Errorf("its chat left %+v, %v", page.Memories, err)
 	}
-	next, err := admin.RotateKey(t.Context(), read.ID, client.RotateKey{Grace: 0})
+	next, err := admin.RotateKey(t.Context(), read.ID, client.RotateKey{GraceSeconds: 0})
 	noError(t)(err)
 	if next.Scope != "read" || next.User != "ana" || !next.ExpiresAt.IsZero() {
 		t.Errorf("the new key is %+v", next.Key)

@@ -104,7 +104,7 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	if told := strings.Join(l.findings(t), "\n"); !strings.Contains(told, "conflict markers") {
 		t.Errorf("the doctor says %q", told)
 	}
-	m, err := l.engine.Get(ctx, userOf("default"), f.ID)
+	m, err := l.engine.Get(ctx, userNamed("default"), f.ID)
 	if err != nil || strings.Contains(m.Content(), "<<<<") {
 		t.Errorf("memory is %q, %v", m.Content(), err)
 	}
@@ -117,7 +117,7 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 // git: each takes over what the other wrote, and no file is written anew for that.
 func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	needGit(t)
-	ctx, owner, hub := t.Context(), userOf("default"), t.TempDir()
+	ctx, owner, hub := t.Context(), userNamed("default"), t.TempDir()
 	git(t, hub, "init", "--quiet", "--bare", "--initial-branch", "main")
 	var all [2]*Loci
 	for i := range all {

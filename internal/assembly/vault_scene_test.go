@@ -154,7 +154,7 @@ func (s *vaultScene) thing(words string) *memory.Memory {
 	if s.ids[words] == "" {
 		return nil
 	}
-	m := try(s.l.engine.Get(s.t.Context(), userOf("default"), s.ids[words])).orFail(s.t)
+	m := try(s.l.engine.Get(s.t.Context(), userNamed("default"), s.ids[words])).orFail(s.t)
 	return &m
 }
 
@@ -210,7 +210,7 @@ func (s *vaultScene) inVault(name string) string { return filepath.Join(s.dir, "
 
 func (s *vaultScene) lastChange(target string) memory.Change {
 	s.t.Helper()
-	page, err := s.l.engine.Store.Changes(s.t.Context(), userOf("default"), memory.ChangeQuery{Target: target, Limit: 1})
+	page, err := s.l.engine.Store.Changes(s.t.Context(), userNamed("default"), memory.ChangeQuery{Target: target, Limit: 1})
 	if err != nil || len(page.Changes) == 0 {
 		s.fail("no history of %q: %v", target, err)
 	}
@@ -224,7 +224,7 @@ func (s *vaultScene) git(args ...string) {
 
 func (s *vaultScene) step(line string) {
 	s.t.Helper()
-	ctx, owner := s.t.Context(), userOf("default")
+	ctx, owner := s.t.Context(), userNamed("default")
 	head, value, _ := strings.Cut(line, ": ")
 	verb, name, _ := strings.Cut(strings.TrimSuffix(head, ":"), " ")
 	if verb == "vault" {
@@ -434,7 +434,7 @@ func (s *vaultScene) expect(what, value string) {
 			s.fail("%s runs", got)
 		}
 	case "related":
-		ties, err := s.l.engine.Store.Relations(s.t.Context(), userOf("default"), s.thing(name).ID(), memory.At{})
+		ties, err := s.l.engine.Store.Relations(s.t.Context(), userNamed("default"), s.thing(name).ID(), memory.At{})
 		if s.must(err); fmt.Sprint(len(ties)) != value {
 			s.fail("related: %+v", ties)
 		}
@@ -445,7 +445,7 @@ func (s *vaultScene) expect(what, value string) {
 			s.fail("recalled %+v, %v", hits, err)
 		}
 	case "shared":
-		with := try(s.l.engine.Share.Receivers(s.t.Context(), userOf("default"), s.thing(name).ID())).orFail(s.t)
+		with := try(s.l.engine.Share.Receivers(s.t.Context(), userNamed("default"), s.thing(name).ID())).orFail(s.t)
 		var names []string
 		for _, o := range with {
 			names = append(names, o.DisplayName())
@@ -501,7 +501,7 @@ func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 // facts returns how many active facts the default user has.
 func (l *Loci) facts(t *testing.T) int {
 	t.Helper()
-	page := try(l.engine.Store.List(t.Context(), userOf("default"), memory.Query{Limit: 500})).orFail(t)
+	page := try(l.engine.Store.List(t.Context(), userNamed("default"), memory.Query{Limit: 500})).orFail(t)
 	return len(page.Memories)
 }
 
@@ -536,7 +536,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 	t.Helper()
 	all := []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}, Statuses: all, Limit: 500}
-	page, err := l.engine.List(context.Background(), userOf("default"), q)
+	page, err := l.engine.List(context.Background(), userNamed("default"), q)
 	if err != nil || page.Next != "" {
 		t.Fatalf("%d memories, and more: %v", len(page.Memories), err)
 	}
@@ -556,7 +556,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 // runs is how many runs the journal has.
 func (l *Loci) runs(t *testing.T) int {
 	t.Helper()
-	page := try(l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})).orFail(t)
+	page := try(l.engine.Changes(t.Context(), userNamed("default"), memory.ChangeQuery{Limit: 500})).orFail(t)
 	runs := map[string]bool{}
 	for _, c := range page.Changes {
 		runs[c.Run] = true
@@ -567,7 +567,7 @@ func (l *Loci) runs(t *testing.T) int {
 // sees reports whether a user is shown another's fact.
 func (l *Loci) sees(t *testing.T, user, id string) bool {
 	t.Helper()
-	found := try(l.engine.Store.Get(context.Background(), userOf(user), id)).orFail(t)
+	found := try(l.engine.Store.Get(context.Background(), userNamed(user), id)).orFail(t)
 	return len(found) == 1 && found[0].Link != nil && found[0].Status() == memory.Active
 }
 
@@ -575,6 +575,6 @@ func (l *Loci) sees(t *testing.T, user, id string) bool {
 func (l *Loci) offered(t *testing.T, user, id string) bool {
 	t.Helper()
 	author := memory.Author{Kind: memory.ByPerson, Name: user}
-	_, _, err := l.engine.Curate.Judge(context.Background(), userOf(user), []curate.Judgement{{ID: id, Action: memory.ActionApprove}}, "", author)
+	_, _, err := l.engine.Curate.Judge(context.Background(), userNamed(user), []curate.Judgement{{ID: id, Action: memory.ActionApprove}}, "", author)
 	return err == nil && l.sees(t, user, id)
 }

@@ -133,7 +133,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	noError(t)(os.RemoveAll(filepath.Join(dir, "data")))
 	l = vaultAt(t, dir)
 	defer closed(t, l)
-	noError(t)(l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{})) // again, on purpose
+	noError(t)(l.engine.Lessons.Relearn(t.Context(), userNamed("default"), lessons.RelearnOptions{})) // again, on purpose
 	l.say(t, "How are you?")
 	after := l.everything(t)
 	for _, all := range []map[string]string{before, after} { // a turn whose fact was rejected may be retired by learning again

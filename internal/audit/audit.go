@@ -69,7 +69,7 @@ func (l *Log) NoteRestore(at time.Time, detail string) error {
 }
 
 // isFirstInInterval reports whether an event with this key did not happen in the last [repeatInterval].
-func (l *Log) isFirst(keyParts ...string) (isFirst bool) {
+func (l *Log) isFirstInInterval(keyParts ...string) (isFirst bool) {
 	now := l.now()
 	l.lastSeen.Update(strings.Join(keyParts, "\x00"), func(at time.Time, wasSeen bool) (time.Time, bool) {
 		isFirst = !wasSeen || now.Sub(at) >= repeatInterval
@@ -99,7 +99,7 @@ var pathActs = []struct {
 }
 
 // entryForRequest returns the entry for a request, without an action if the request is not recorded.
-func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
+func (l *Log) entryForRequest(r *http.Request) (e memory.AuditEntry) {
 	id := httpx.IdentityOf(r.Context())
 	if id.Role == "" {
 		return e
@@ -125,7 +125,7 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		act = Read
 	}
-	if l.isFirst(id.By, e.User, act) {
+	if l.isFirstInInterval(id.By, e.User, act) {
 		e.Act = act
 	}
 	return e
@@ -135,7 +135,7 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 // second entry with the status.
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := l.entryOf(r)
+		e := l.entryForRequest(r)
 		if e.Act == "" {
 			next.ServeHTTP(w, r)
 			return
@@ -154,7 +154,7 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 
 // NoteRefused records a request with a wrong key, at most once an hour for each address.
 func (l *Log) NoteRefused(r *http.Request) {
-	if l != nil && l.isFirst(KeyRefused, httpx.ClientAddress(r.Context())) {
+	if l != nil && l.isFirstInInterval(KeyRefused, httpx.ClientAddress(r.Context())) {
 		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Truncate(pathPrefix(r.URL.Path), 100)}) // ignored, since the request is refused anyway
 	}
 }
@@ -166,12 +166,12 @@ func pathPrefix(path string) string {
 }
 
 // Run deletes entries that are older than maxAgeDays() days, until ctx ends. 0 days keeps all entries.
-func (l *Log) Run(ctx context.Context, days func() int64) error {
+func (l *Log) Run(ctx context.Context, maxAgeDays func() int64) error {
 	tick := time.NewTicker(repeatInterval)
 	defer tick.Stop()
 	for {
 		n, err := 0, error(nil)
-		if maxDays := days(); maxDays > 0 {
+		if maxDays := maxAgeDays(); maxDays > 0 {
 			n, err = l.store.DropAuditEntries(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(maxDays)))
 		}
 		if err != nil && ctx.Err() == nil {

@@ -119,7 +119,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 	})
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("back up: %w", err), b.List.remove(startedAt), release())
+			err = errors.Join(fmt.Errorf("back up: %w", err), b.List.removeFailed(startedAt), release())
 		}
 	}()
 	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o700)); err != nil {
@@ -140,7 +140,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 		return nil, err
 	}
 	b.StepHook()
-	if err := b.List.setTime(startedAt, m.Manifest.ContentAt); err != nil {
+	if err := b.List.setContentTime(startedAt, m.Manifest.ContentAt); err != nil {
 		return nil, errors.Join(err, m.File.Close())
 	}
 	m.release = release
@@ -173,7 +173,7 @@ func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Add(archive.DataFolder+"/"+archive.Settings, bytes.NewReader(settings)); err != nil {
+	if err := w.Add(archive.DataFolder+"/"+archive.SettingsFile, bytes.NewReader(settings)); err != nil {
 		return nil, err
 	}
 	if m, err = w.Finish(m); err != nil {
@@ -190,8 +190,8 @@ func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string
 // addMemory adds the vault and the database, both in the state of the same moment.
 func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, staging string) (err error) {
 	store := b.store
-	files, inVault := store.(*vaultstore.Store)
-	if inVault {
+	files, hasVault := store.(*vaultstore.Store)
+	if hasVault {
 		store = files.Store
 	}
 	var snapshot *sqlstore.Snapshot
@@ -210,7 +210,7 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, s
 		b.StepHook()
 		return errors.Join(b.addDatabase(ctx, w, m, snapshot, staging), closeSnapshot())
 	}
-	if !inVault {
+	if !hasVault {
 		if err := takeSnapshot(); err != nil {
 			return err
 		}
@@ -245,9 +245,9 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 		return err
 	}
 	b.StepHook()
-	name := archive.DataFolder + "/" + archive.Database
+	name := archive.DataFolder + "/" + archive.DatabaseFile
 	if b.config.Store == "memory" {
-		name = path.Join(archive.VaultFolder, vaultstore.OwnFolder, archive.Database)
+		name = path.Join(archive.VaultFolder, vaultstore.OwnFolder, archive.DatabaseFile)
 	}
 	if err := AddFile(w, name, copied); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (b *s3Bucket) displayPath(name string) string {
 
 func (b *s3Bucket) list(ctx context.Context) (names []string, err error) {
 	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in the order of names
-		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
+		if name := strings.TrimPrefix(o.Key, b.dir); scheduledNamePattern.MatchString(name) {
 			names = append(names, name)
 		}
 		err = errors.Join(err, o.Err)

@@ -52,7 +52,7 @@ type migrator interface {
 	Identity() string
 	AllOwners(ctx context.Context) ([]memory.Owner, error)
 	ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error)
-	WriteOwner(ctx context.Context, owner memory.Owner, from *shelf.OwnerData) error
+	WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error
 	SetCopySource(ctx context.Context, source string) error
 	copyTarget
 }
@@ -179,14 +179,14 @@ func copyAll(ctx context.Context, from, to string, report func(MigrateProgress))
 }
 
 // ownerVersions returns all owners with data in a store, sorted, and the version of each owner.
-func ownerVersions(ctx context.Context, in migrator) ([]memory.Owner, map[memory.Owner]int64, error) {
-	owners, err := in.AllOwners(ctx)
+func ownerVersions(ctx context.Context, store migrator) ([]memory.Owner, map[memory.Owner]int64, error) {
+	owners, err := store.AllOwners(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	versions := map[memory.Owner]int64{}
 	for chunk := range slices.Chunk(owners, ownersPerQuery) {
-		chunkVersions, err := in.Versions(ctx, chunk)
+		chunkVersions, err := store.Versions(ctx, chunk)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -207,8 +207,8 @@ func copyOwner(ctx context.Context, source, target migrator, owner memory.Owner,
 	if err != nil {
 		return err
 	}
-	existed := copied.Digest() == digest
-	if !existed {
+	alreadyCopied := copied.Digest() == digest
+	if !alreadyCopied {
 		if err := target.WriteOwner(ctx, owner, data); err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func copyOwner(ctx context.Context, source, target migrator, owner memory.Owner,
 	for name, n := range data.EntryCounts() {
 		result.Tables[name] += int64(n)
 		result.Rows += int64(n)
-		if existed {
+		if alreadyCopied {
 			result.RowsBefore += int64(n)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // BackupListFile is the name of the file in the data folder that lists backups, for receipts of erasures.
-const BackupListFile = archive.BackupList
+const BackupListFile = archive.BackupListFile
 
 // backupList is the file that lists the backups of a memory, and the folders that restores set aside.
 type backupList struct {
@@ -117,7 +117,7 @@ func (n *backupList) addStarted(path string, startedAt time.Time) error {
 }
 
 // setContentTime records the time of a backup's content; startedAt identifies the backup.
-func (n *backupList) setTime(startedAt, contentAt time.Time) error {
+func (n *backupList) setContentTime(startedAt, contentAt time.Time) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		for i := range entries {
 			if entries[i].StartedAt.Equal(startedAt) {
@@ -129,7 +129,7 @@ func (n *backupList) setTime(startedAt, contentAt time.Time) error {
 }
 
 // removeFailed removes the entry of a failed backup.
-func (n *backupList) remove(startedAt time.Time) error {
+func (n *backupList) removeFailed(startedAt time.Time) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		return slices.DeleteFunc(entries, func(entry listEntry) bool { return entry.StartedAt.Equal(startedAt) && entry.ContentAt.IsZero() })
 	})
@@ -140,7 +140,7 @@ func (n *backupList) prune(dest destination, names []string) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		return slices.DeleteFunc(entries, func(entry listEntry) bool {
 			name := filepath.Base(entry.Path)
-			return scheduledName.MatchString(name) && entry.Path == dest.displayPath(name) && !slices.Contains(names, name)
+			return scheduledNamePattern.MatchString(name) && entry.Path == dest.displayPath(name) && !slices.Contains(names, name)
 		})
 	})
 }

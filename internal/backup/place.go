@@ -25,7 +25,7 @@ type destination interface {
 // have other files, which Loci does not change.
 const nameLayout = "loci-2006-01-02T15-04-05Z.zip"
 
-var scheduledName = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
+var scheduledNamePattern = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
 
 const s3Scheme = "s3://"
 
@@ -46,7 +46,7 @@ func (d folder) displayPath(name string) string { return filepath.Join(string(d)
 func (d folder) list(context.Context) (names []string, err error) {
 	entries, err := os.ReadDir(string(d))
 	for _, e := range entries {
-		if scheduledName.MatchString(e.Name()) {
+		if scheduledNamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -107,7 +107,7 @@ func openBackup(file, identity string) (*archive.Archive, error) {
 
 // checkSettings returns an error if the settings and the backup do not match.
 func checkSettings(c config.Config, m Manifest) error {
-	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
+	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.DatabaseFile)
 	switch {
 	case !vault && !database:
 		return memory.Errorf(memory.Invalid, "the backup contains no memory")
@@ -215,7 +215,7 @@ func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 		}
 		plan.Vault, plan.VaultStaging = r.vaultDir, r.vaultStaging()
 	}
-	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.Database) {
+	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.DatabaseFile) {
 		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
 			return plan, fmt.Errorf("check the database in the backup: %w", err)
 		}
@@ -223,7 +223,7 @@ func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 	if err := r.planAside(&plan); err != nil {
 		return plan, err
 	}
-	if err := r.writeList(plan, data); err != nil {
+	if err := r.writeBackupList(plan, data); err != nil {
 		return plan, err
 	}
 	text, err := json.MarshalIndent(plan, "", "  ")
@@ -262,7 +262,7 @@ func (r *restoreJob) planAside(p *restorePlan) error {
 
 // writeBackupList writes the list of backups of the restored memory into the folder newData: the restored backup,
 // the set-aside folders, and the entries of the lists in the backup and in the data folder.
-func (r *restoreJob) writeList(p restorePlan, newData string) error {
+func (r *restoreJob) writeBackupList(p restorePlan, newData string) error {
 	var entries []listEntry
 	restored := listEntry{Path: r.file, StartedAt: r.archive.Manifest.StartedAt, ContentAt: r.archive.Manifest.ContentAt}
 	seen := map[listEntry]bool{{Path: restored.Path, StartedAt: restored.StartedAt}: true}

@@ -24,7 +24,7 @@ const (
 )
 
 // memoryFiles lists the files of a data folder that a restore replaces.
-var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", BackupListFile, archive.Settings, config.IndexFolder}
+var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", BackupListFile, archive.SettingsFile, config.IndexFolder}
 
 // restorePlan lists the remaining steps of a restore. Paths are absolute.
 type restorePlan struct {
@@ -72,26 +72,26 @@ func exists(path string) bool {
 // finishRestore completes an unpacked restore. After an interruption at any step it can be called again.
 // The caller must hold the lock of the folder.
 func finishRestore(dir string, stepHook func()) error {
-	from := filepath.Join(dir, RestoringFolder)
-	if !exists(from) {
+	restoring := filepath.Join(dir, RestoringFolder)
+	if !exists(restoring) {
 		return nil
 	}
 	var p restorePlan
-	text, err := os.ReadFile(filepath.Join(from, planFile))
+	text, err := os.ReadFile(filepath.Join(restoring, planFile))
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // all steps are done; only the folder remains
-		return os.RemoveAll(from)
+		return os.RemoveAll(restoring)
 	}
 	if err != nil {
 		return fmt.Errorf("complete the interrupted restore: %w", err)
 	}
-	if !exists(filepath.Join(from, asideDoneFile)) {
+	if !exists(filepath.Join(restoring, asideDoneFile)) {
 		if err := p.setAside(dir, stepHook); err != nil {
 			return fmt.Errorf("move existing memory to another folder: %w", p.cancel(dir, err))
 		}
-		if err := disk.ReplaceFile(filepath.Join(from, asideDoneFile), nil); err != nil {
+		if err := disk.ReplaceFile(filepath.Join(restoring, asideDoneFile), nil); err != nil {
 			return err
 		}
 	}
@@ -99,11 +99,11 @@ func finishRestore(dir string, stepHook func()) error {
 	if err := p.moveIntoPlace(dir, stepHook); err != nil {
 		return fmt.Errorf("move the restored files into the data folder and the vault: %w", err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), disk.SyncFolder(from)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(restoring, planFile)), disk.SyncFolder(restoring)); err != nil {
 		return err
 	}
 	stepHook()
-	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
+	return errors.Join(os.RemoveAll(restoring), disk.SyncFolder(dir))
 }
 
 // setAside moves existing memory away. It begins with the vault, which is the most likely to fail, so that
@@ -160,13 +160,13 @@ func (p restorePlan) cancel(dir string, cause error) error {
 }
 
 func (p restorePlan) moveIntoPlace(dir string, stepHook func()) error {
-	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
-	files, err := os.ReadDir(from)
+	restored := filepath.Join(dir, RestoringFolder, archive.DataFolder)
+	files, err := os.ReadDir(restored)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, f := range files {
-		if err := os.Rename(filepath.Join(from, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+		if err := os.Rename(filepath.Join(restored, f.Name()), filepath.Join(dir, f.Name())); err != nil {
 			return err
 		}
 		stepHook()

@@ -36,10 +36,10 @@ type Schedule struct {
 
 // scheduleState describes the newest backup of this process, or the newest found at its start.
 type scheduleState struct {
-	newest    string    // name of the newest backup; empty if unknown
-	newestAt  time.Time // start of the newest backup; zero if unknown
-	tested    string    // name of the last backup that passed its trial; empty before the first trial
-	lastError string    // error of the last backup or trial; empty after a success
+	newestName string    // name of the newest backup; empty if unknown
+	newestAt   time.Time // start of the newest backup; zero if unknown
+	testedName string    // name of the last backup that passed its trial; empty before the first trial
+	lastError  string    // error of the last backup or trial; empty after a success
 }
 
 // NewSchedule returns the schedule in the settings, or nil without a schedule.
@@ -47,7 +47,7 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 	if c.Backup.Every == 0 {
 		return nil, nil
 	}
-	to, err := openDestination(c.Backup.To)
+	dest, err := openDestination(c.Backup.To)
 	if err != nil {
 		return nil, fmt.Errorf("backup.to: %w", err)
 	}
@@ -55,10 +55,10 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 		return nil, fmt.Errorf("backup.recipient: %w", err)
 	}
 	vault, err := c.VaultDir()
-	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || pathInside(vault, string(d)) != "") {
+	if d, ok := dest.(folder); ok && vault != "" && (string(d) == vault || pathInside(vault, string(d)) != "") {
 		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier backups; choose another folder", d)
 	}
-	s := &Schedule{maker: maker, settings: c.Backup, dest: to, log: log}
+	s := &Schedule{maker: maker, settings: c.Backup, dest: dest, log: log}
 	s.state.Store(&scheduleState{})
 	return s, err
 }
@@ -90,7 +90,7 @@ func (s *Schedule) RunOnce(ctx context.Context) error {
 	if now.Sub(next.newestAt).Abs() < s.settings.Every { // absolute value, because the clock may go back
 		return nil
 	}
-	err := s.createDue(ctx, now, &next)
+	err := s.createIfDue(ctx, now, &next)
 	if next.lastError = ""; err != nil {
 		next.lastError = err.Error()
 	}
@@ -108,14 +108,14 @@ func startTime(name string) time.Time {
 
 // createIfDue creates a backup, unless an earlier process created a recent backup. It then tests a restore if
 // a trial is due, and deletes the oldest backups; if the trial fails, it deletes no backup.
-func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
+func (s *Schedule) createIfDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
 	names, err := s.dest.list(ctx)
 	if err != nil {
 		return err
 	}
 	newest, nameTime := slices.Max(append(names, "")), now.UTC()
 	if updated.newestAt.IsZero() && now.Sub(startTime(newest)).Abs() < s.settings.Every {
-		updated.newest, updated.newestAt = newest, startTime(newest)
+		updated.newestName, updated.newestAt = newest, startTime(newest)
 		return nil
 	}
 	if next := startTime(newest).Add(time.Second); nameTime.Before(next) { // even if the clock went back, the newest backup must have the last name
@@ -134,12 +134,12 @@ func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *schedu
 		return fmt.Errorf("store the backup in %s: %w", s.dest.displayPath(""), err)
 	}
 	s.log.Info("created a scheduled backup", "path", s.dest.displayPath(name), "took", s.maker.now().Sub(now))
-	updated.newest, updated.newestAt = name, now
-	if now.Sub(startTime(updated.tested)).Abs() >= trialInterval {
+	updated.newestName, updated.newestAt = name, now
+	if now.Sub(startTime(updated.testedName)).Abs() >= trialInterval {
 		if err := s.testRestore(ctx, name, m); err != nil {
 			return fmt.Errorf("%s failed its trial: %w", name, err)
 		}
-		updated.tested = name
+		updated.testedName = name
 	}
 	names = append(names, name)
 	for ; len(names) > s.settings.Keep; names = names[1:] {
@@ -175,10 +175,10 @@ func (s *Schedule) Report() (summary string, findings []client.Finding) {
 	current, at := *s.state.Load(), s.dest.displayPath("")
 	problem := "the last backup failed: " + current.lastError
 	if current.lastError == "" {
-		problem = "the newest backup is older than twice backup.every: " + current.newest
+		problem = "the newest backup is older than twice backup.every: " + current.newestName
 	}
 	if current.lastError != "" || !current.newestAt.IsZero() && s.maker.now().Sub(current.newestAt) > 2*s.settings.Every {
 		findings = append(findings, client.Finding{Part: "backup", Path: at, Problem: problem, Fix: "check that backup.to exists (for example, that the disk is mounted) and that backup.to and the data folder have room; Loci tries a backup again within an hour, and a trial with the next backup"})
 	}
-	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored on trial is %q", at, current.newest, current.tested), findings
+	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored on trial is %q", at, current.newestName, current.testedName), findings
 }

@@ -29,7 +29,7 @@ func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 // ReadAnswer reads a complete answer, not a stream. For any other body, such as an error, it returns
 // [memory.Invalid].
 func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
-	if err := validate(body); err != nil {
+	if err := validateBody(body); err != nil {
 		return Answer{}, err
 	}
 	root, a := gjson.ParseBytes(body), Answer{Role: memory.RoleAssistant}
@@ -42,7 +42,7 @@ func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 }
 
 // readCompletion reads the content of a chat completion into a.
-func readAnswer(root gjson.Result, a *Answer) error {
+func readCompletion(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")
 	if !message.IsObject() {

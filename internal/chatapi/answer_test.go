@@ -229,7 +229,7 @@ func TestStreamIsBounded(t *testing.T) {
 	for range 100 {
 		write(&s, huge, len(huge))
 	}
-	if len(s.events.event) > maxEvent {
+	if len(s.events.event) > maxEventBytes {
 		t.Errorf("an event of %d bytes is kept", len(s.events.event))
 	}
 	write(&s, "\n\n"+delta(`"content":"b"`)+"\n\n", 1000)
@@ -240,7 +240,7 @@ func TestStreamIsBounded(t *testing.T) {
 	for range 200 {
 		write(&s, chunk, len(chunk))
 	}
-	if got := len(s.Answer().Text); got > maxAnswer {
+	if got := len(s.Answer().Text); got > maxAnswerBytes {
 		t.Errorf("a text of %d bytes is kept", got)
 	}
 	for i := range 1000 {
@@ -262,7 +262,7 @@ func TestGateHoldsTheEnd(t *testing.T) {
 		{"no empty line", "data: 1\n\ndata: [DONE]", "data: 1\n\n", "data: [DONE]"},
 		{"cut off", "data: 1\n\ndata: {\"a", "data: 1\n\n", "data: {\"a"},
 		{"words only", "data: {\"content\":\"data: [DONE]\\n\\n\"}\n\n", "data: {\"content\":\"data: [DONE]\\n\\n\"}\n\n", ""},
-		{"a long event's last line", "data: " + strings.Repeat("x", maxEndEvent) + "\ndata: [DONE]\n\n: x\n\n", "data: " + strings.Repeat("x", maxEndEvent) + "\ndata: [DONE]\n\n: x\n\n", ""},
+		{"a long event's last line", "data: " + strings.Repeat("x", maxEndEventBytes) + "\ndata: [DONE]\n\n: x\n\n", "data: " + strings.Repeat("x", maxEndEventBytes) + "\ndata: [DONE]\n\n: x\n\n", ""},
 	} {
 		for _, size := range []int{len(test.stream), 3, 2, 1} {
 			g := *Completions.NewGate()
@@ -321,7 +321,7 @@ func FuzzReadAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if validate(out) != nil || !subsequence(body, out) {
+		if validateBody(out) != nil || !subsequence(body, out) {
 			t.Errorf("AddFields(%q): got %q", body, out)
 		}
 	})

@@ -92,7 +92,7 @@ func checkToolOrder(t *testing.T, body, block string) {
 		Type, Text, ID string
 		ToolUseID      string `json:"tool_use_id"`
 	}
-	if n := strings.Count(body, escapeInner(block)); n != 1 {
+	if n := strings.Count(body, escapeInString(block)); n != 1 {
 		t.Errorf("the block stands %d times in %s", n, body)
 	}
 	open := map[string]bool{}

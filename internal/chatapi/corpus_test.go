@@ -93,7 +93,7 @@ func read(c *Chat) []byte {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "question %q, last user %d, tool loop %t\n", c.Question(2), c.LastUser(), c.ToolLoop())
+	fmt.Fprintf(&b, "question %q, last user %d, tool loop %t\n", c.Question(2), c.LastUser(), c.InToolLoop())
 	return b.Bytes()
 }
 
@@ -155,7 +155,7 @@ func checkWith(t testing.TB, c *Chat, block string, p Placement) {
 	if !json.Valid(with) {
 		t.Fatalf("%s of %s is not JSON: %s", p, c.body, with)
 	}
-	if !bytes.Contains(with, []byte(escapeInner(block))) {
+	if !bytes.Contains(with, []byte(escapeInString(block))) {
 		t.Errorf("%s of %s\ngot %s\nwithout the block", p, c.body, with)
 	}
 	again, err := Decode(with)

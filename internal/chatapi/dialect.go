@@ -54,8 +54,8 @@ var Completions = &Dialect{
 	},
 	EncodeEnd:        EncodeEnd,
 	EncodeEmptyEvent: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
-	EncodeError:      encodeError,
-	readAnswer:       readAnswer, readEvent: (*Stream).readChunk, isLastEvent: isChunksEnd,
+	EncodeError:      encodeOpenAIError,
+	readAnswer:       readCompletion, readEvent: (*Stream).readChunk, isLastEvent: isChunksEnd,
 }
 
 // NewStream returns a [Stream] for the dialect.

@@ -64,7 +64,7 @@ func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement
 		}
 		return
 	}
-	for _, e := range c.edits(Block{block, c.LastUser(), Unplaced}, p) {
+	for _, e := range c.blockEditsFor(Block{block, c.LastUser(), Unplaced}, p) {
 		if taken := c.body[e.from:e.to]; len(taken) > 0 && string(taken) != "null" {
 			t.Errorf("%s of %s takes out %s", p, c.body, taken)
 		}
@@ -72,7 +72,7 @@ func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement
 	if !json.Valid(with) {
 		t.Fatalf("%s of %s is not JSON: %s", p, c.body, with)
 	}
-	if !bytes.Contains(with, []byte(escapeInner(block))) {
+	if !bytes.Contains(with, []byte(escapeInString(block))) {
 		t.Errorf("%s of %s\ngot %s\nwithout the block", p, c.body, with)
 	}
 	again, err := dialect.Decode(with)
@@ -135,7 +135,7 @@ func FuzzDialects(f *testing.F) {
 			for _, p := range placements {
 				checkPut(t, dialect, c, strings.ToValidUTF8(block, "?"), p)
 			}
-			FrontEndTask(c)
+			IsFrontEndTask(c)
 			if _, err := dialect.ReadAnswer(body); err != nil && !errors.Is(err, memory.Invalid) {
 				t.Errorf("ReadAnswer(%q): got %v, want invalid", body, err)
 			}
@@ -146,7 +146,7 @@ func FuzzDialects(f *testing.F) {
 func FuzzDialectStreams(f *testing.F) {
 	for _, streams := range dialectStreams {
 		for _, s := range streams {
-			if len(s.stream) <= maxEndEvent { // longer ones leave no time for others
+			if len(s.stream) <= maxEndEventBytes { // longer ones leave no time for others
 				f.Add([]byte(s.stream), uint8(3))
 			}
 		}

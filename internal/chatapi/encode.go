@@ -67,7 +67,7 @@ func EncodeEnd(a Answer, created time.Time) []byte {
 }
 
 // chunkWithUsage is a chunk for a client that requested usage. Usage is null in all chunks except the last.
-type countedChunk struct {
+type chunkWithUsage struct {
 	completion
 	Usage *usage `json:"usage"`
 }
@@ -76,7 +76,7 @@ func encodeChunk(a Answer, created time.Time, tokens *usage, choices ...choice) 
 	c := emptyChunk(a, created)
 	c.Choices = append(c.Choices, choices...)
 	if a.ReportUsage {
-		return encodeDataEvent(countedChunk{c, tokens})
+		return encodeDataEvent(chunkWithUsage{c, tokens})
 	}
 	return encodeDataEvent(c)
 }
@@ -128,7 +128,7 @@ func EncodeModels(models ...Model) []byte {
 // AddModels appends models to body, an upstream's list of models, and does not change any other byte. If body
 // is not a list of models, it returns [memory.Invalid].
 func AddModels(body []byte, models ...Model) ([]byte, error) {
-	if err := validate(body); err != nil {
+	if err := validateBody(body); err != nil {
 		return nil, err
 	}
 	data := gjson.ParseBytes(body).Get("data")
@@ -164,7 +164,7 @@ type apiError struct {
 	} `json:"error"`
 }
 
-func encodeError(status int, code, message, _ string) []byte {
+func encodeOpenAIError(status int, code, message, _ string) []byte {
 	var e apiError
 	e.Error.Message, e.Error.Code, e.Error.Type = message, code, "invalid_request_error"
 	if status >= 500 {

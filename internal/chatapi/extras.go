@@ -23,8 +23,8 @@ const (
 // MaxTopK is the maximum number of memories that a request may ask for.
 const MaxTopK = 100
 
-// maxName is the maximum length in bytes of the names of conversations and projects.
-const maxName = 512
+// maxNameBytes is the maximum length in bytes of the names of conversations and projects.
+const maxNameBytes = 512
 
 // Extras are a request's parameters for Loci. A zero value means that the request does not set the parameter,
 // so that Loci's setting applies.
@@ -78,8 +78,8 @@ func (x extraField) setValue(e *Extras, v string) (valid string) {
 		if x.name == "memory_mode" && !slices.Contains([]string{ModeReadWrite, ModeRead, ModeWrite, ModeOff}, v) {
 			return "one of read_write, read, write and off"
 		}
-		if len(v) > maxName {
-			return "a string of at most " + strconv.Itoa(maxName) + " bytes"
+		if len(v) > maxNameBytes {
+			return "a string of at most " + strconv.Itoa(maxNameBytes) + " bytes"
 		}
 		*to = v
 	}
@@ -117,7 +117,7 @@ func readExtras(fields []member) (Extras, error) {
 
 // WithHeaders sets unset fields from the X-Loci-* headers. header returns a header's value, "" if the header is
 // missing. For an invalid value the error is [memory.Invalid] with the header's name.
-func (e Extras) Merge(header func(name string) string) (Extras, error) {
+func (e Extras) WithHeaders(header func(name string) string) (Extras, error) {
 	for _, x := range extraFields {
 		if !reflect.ValueOf(x.pointer(&e)).Elem().IsZero() {
 			continue

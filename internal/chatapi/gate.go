@@ -2,7 +2,7 @@ package chatapi
 
 // maxEndEventBytes is the number of bytes of an event, with comments before it, after which the gate decides
 // whether the event ends the stream.
-const maxEndEvent = 4 << 10
+const maxEndEventBytes = 4 << 10
 
 // Gate forwards a stream event by event. It withholds the event that ends the stream, and all bytes after that,
 // so that the caller can add events before. The forwarded and withheld bytes together equal the input.
@@ -26,10 +26,10 @@ func (g *Gate) Forward(piece []byte) []byte {
 		piece = piece[n:]
 		if g.isEnd(end) {
 			g.inLastEvent = true
-			g.ended = end || len(g.withheld) > maxEvent
+			g.ended = end || len(g.withheld) > maxEventBytes
 			continue
 		}
-		if end || g.midEvent || len(g.withheld) > maxEndEvent {
+		if end || g.midEvent || len(g.withheld) > maxEndEventBytes {
 			g.forwarded = append(g.forwarded, g.withheld...)
 			g.withheld = g.withheld[:0]
 			g.midEvent = !end
@@ -44,7 +44,7 @@ func (g *Gate) Forward(piece []byte) []byte {
 // isEnd reports whether the withheld event ends the stream. It returns false while the event is neither
 // complete nor longer than maxEndEventBytes.
 func (g *Gate) isEnd(complete bool) bool {
-	if g.inLastEvent || g.midEvent || !complete && len(g.withheld) <= maxEndEvent {
+	if g.inLastEvent || g.midEvent || !complete && len(g.withheld) <= maxEndEventBytes {
 		return g.inLastEvent
 	}
 	return g.isLastEvent(g.withheld)

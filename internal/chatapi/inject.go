@@ -45,15 +45,15 @@ func (c *Chat) WithoutExtras() []byte { return splice(c.body, c.removals...) }
 func (c *Chat) WithBlock(block string, p Placement, earlier ...Block) []byte {
 	edits := slices.Clone(c.removals)
 	for _, b := range earlier {
-		edits = append(edits, c.edits(b, p)...)
+		edits = append(edits, c.blockEditsFor(b, p)...)
 	}
 	if block != "" && c.needsBlock(p) {
-		edits = append(edits, c.edits(Block{block, c.LastUser(), Unplaced}, p)...)
+		edits = append(edits, c.blockEditsFor(Block{block, c.LastUser(), Unplaced}, p)...)
 	}
 	return splice(c.body, edits...)
 }
 
-func (c *Chat) edits(b Block, p Placement) []edit {
+func (c *Chat) blockEditsFor(b Block, p Placement) []edit {
 	if c.blockEdits == nil {
 		return completionsEdits(c, b, p)
 	}
@@ -71,7 +71,7 @@ func (c *Chat) BlockPart(p Placement) int {
 	if !c.blockIsPart {
 		return 0
 	}
-	edits := c.edits(Block{"x", last, Unplaced}, p)
+	edits := c.blockEditsFor(Block{"x", last, Unplaced}, p)
 	m := c.Messages[last]
 	switch {
 	case len(edits) == 0 || edits[0].from <= m.span.from || edits[0].from >= m.span.to:
@@ -91,7 +91,7 @@ func (c *Chat) BlockPart(p Placement) int {
 // ContainsText reports whether the request contains a text. A client may resend a block that Loci inserted.
 func (c *Chat) ContainsText(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
-		bytes.Contains(c.body, []byte(escapeInner(text)))
+		bytes.Contains(c.body, []byte(escapeInString(text)))
 }
 
 // needsBlock reports whether a block can be inserted into the request.
@@ -106,17 +106,17 @@ func completionsEdits(c *Chat, b Block, p Placement) []edit {
 	case User:
 		return c.Messages[b.MessageIndex].insertAtStart(b.Text, "text")
 	}
-	return []edit{c.insertBefore(c.outsideCalls(b.MessageIndex), b.Text)}
+	return []edit{c.insertBefore(c.positionOutsideCalls(b.MessageIndex), b.Text)}
 }
 
 // positionOutsideCalls returns the index of the last message at or before i before which a message can be
 // inserted without separating a tool call from its result: i, unless a client put a user message between both.
-func (c *Chat) outsideCalls(i int) int {
-	if c.resultIndexes == nil {
-		c.resultIndexes = c.lastResults()
+func (c *Chat) positionOutsideCalls(i int) int {
+	if c.cachedResultIndexes == nil {
+		c.cachedResultIndexes = c.lastResultIndexes()
 	}
 	for j := i - 1; j >= 0; j-- {
-		if c.resultIndexes[j] >= i {
+		if c.cachedResultIndexes[j] >= i {
 			i = j
 		}
 	}
@@ -125,18 +125,18 @@ func (c *Chat) outsideCalls(i int) int {
 
 // lastResultIndexes returns, for each message, the index of the last message with a result of one of the
 // message's calls, 0 if there is none. Results without an id belong to calls without an id.
-func (c *Chat) lastResults() []int {
-	answered := make([]int, len(c.Messages))
-	open := map[string]int{} // index of the message with the latest call, by call id
+func (c *Chat) lastResultIndexes() []int {
+	resultIndexes := make([]int, len(c.Messages))
+	callers := map[string]int{} // index of the message with the latest call, by call id
 	for i, m := range c.Messages {
 		for _, id := range m.callIDs {
-			open[id] = i
+			callers[id] = i
 		}
-		if j, ok := open[m.callID]; ok && m.Role == memory.RoleTool {
-			answered[j] = i
+		if j, ok := callers[m.callID]; ok && m.Role == memory.RoleTool {
+			resultIndexes[j] = i
 		}
 	}
-	return answered
+	return resultIndexes
 }
 
 // insertBefore returns the edit that inserts the block as a system message before message i.
@@ -156,7 +156,7 @@ func (c *Chat) appendToSystem(block string) edit {
 			if m.Text != "" {
 				block = "\n\n" + block
 			}
-			return insertion(m.textSpan.to-1, escapeInner(block))
+			return insertion(m.textSpan.to-1, escapeInString(block))
 		}
 	}
 	return c.insertBefore(0, block)
@@ -167,7 +167,7 @@ func (c *Chat) appendToSystem(block string) edit {
 func (m Message) insertAtStart(block, kind string) []edit {
 	switch {
 	case m.textSpan.isSet():
-		return []edit{insertion(m.textSpan.from+1, escapeInner(block+"\n\nCurrent message: "))}
+		return []edit{insertion(m.textSpan.from+1, escapeInString(block+"\n\nCurrent message: "))}
 	case len(m.partSpans) > 0:
 		return []edit{insertion(m.partSpans[0].from, textPart(kind, block)+",")}
 	}
@@ -178,8 +178,8 @@ func textPart(kind, text string) string {
 	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
 }
 
-// escapeInner escapes s for use inside a JSON string.
-func escapeInner(s string) string {
+// escapeInString escapes s for use inside a JSON string.
+func escapeInString(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]
 }

@@ -19,7 +19,7 @@ func (s span) isSet() bool { return s.to > s.from }
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
 // validateBody returns [memory.Invalid] for a body that is not JSON in UTF-8 or nests deeper than [MaxDepth].
-func validate(body []byte) error {
+func validateBody(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}

@@ -45,7 +45,7 @@ func TestKeptBlocksStayInPlace(t *testing.T) {
 			for i, body := range c.requests {
 				chat := try(c.dialect.Decode([]byte(body))).orFail(t)
 				last, fresh := chat.LastUser(), fmt.Sprintf("Stored memory %d", i)
-				if chat.ToolLoop() {
+				if chat.InToolLoop() {
 					fresh = ""
 				}
 				with := string(chat.WithBlock(fresh, p, kept...))

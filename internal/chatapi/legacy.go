@@ -34,7 +34,7 @@ var Legacy = &Dialect{
 		l.Choices = []legacyChoice{}
 		return mustEncode(l)
 	},
-	EncodeError: encodeError,
+	EncodeError: encodeOpenAIError,
 	readEvent:   (*Stream).readLegacyEvent, isLastEvent: isChunksEnd,
 }
 
@@ -45,7 +45,7 @@ var speakerLabels = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|fun
 var templateMarkers = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
 
 func decodeLegacy(body []byte) (*Chat, error) {
-	c, fields, err := readCommon(body)
+	c, fields, err := readCommonFields(body)
 	if err != nil {
 		return nil, err
 	}
@@ -73,21 +73,21 @@ func decodeLegacy(body []byte) (*Chat, error) {
 
 // readPrompt reads the messages in a prompt and returns the offset of the user's last message.
 func (c *Chat) readPrompt(text string, promptSpan span) int {
-	heads := speakerLabels.FindAllStringSubmatchIndex(text, -1)
+	labels := speakerLabels.FindAllStringSubmatchIndex(text, -1)
 	last := -1
-	for i, h := range heads {
+	for i, h := range labels {
 		if role := speakerRole(text[h[2]:h[3]]); role == memory.RoleUser {
 			last = i
 		}
 	}
-	if last < 0 || strings.TrimSpace(text[:heads[0][0]]) != "" {
+	if last < 0 || strings.TrimSpace(text[:labels[0][0]]) != "" {
 		c.addPromptMessage(memory.RoleUser, text, promptSpan)
 		return 0
 	}
-	for i, h := range heads {
+	for i, h := range labels {
 		end := len(text)
-		if i+1 < len(heads) {
-			end = heads[i+1][0]
+		if i+1 < len(labels) {
+			end = labels[i+1][0]
 		}
 		where := span{}
 		if i == last {
@@ -97,7 +97,7 @@ func (c *Chat) readPrompt(text string, promptSpan span) int {
 			c.addPromptMessage(speakerRole(text[h[2]:h[3]]), words, where)
 		}
 	}
-	return heads[last][0]
+	return labels[last][0]
 }
 
 func (c *Chat) addPromptMessage(role memory.Role, text string, promptSpan span) {

@@ -51,7 +51,7 @@ func FuzzLegacy(f *testing.F) {
 			if c.BlockPart(p) != Unplaced {
 				t.Errorf("%q: a block has a place to return to", body)
 			}
-			if out := c.WithBlock(block, p); validate(out) != nil {
+			if out := c.WithBlock(block, p); validateBody(out) != nil {
 				t.Errorf("%q with %q becomes %q", body, block, out)
 			}
 		}

@@ -22,7 +22,7 @@ var Messages = &Dialect{
 }
 
 func decodeMessages(body []byte) (*Chat, error) {
-	c, fields, err := readCommon(body)
+	c, fields, err := readCommonFields(body)
 	if err != nil {
 		return nil, err
 	}
@@ -73,18 +73,18 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 		out = append(out, result)
 		message.resultsEnd = result.span.to
 	})
-	message.Text, message.textSpan, message.partSpans = strings.Join(b.lines, "\n"), b.firstText, b.parts
+	message.Text, message.textSpan, message.partSpans = strings.Join(b.texts, "\n"), b.firstTextSpan, b.partSpans
 	c.cachedPrefix.read(message, content, b.breakpointEnd)
 	switch {
 	case message.Role != memory.RoleUser:
 		b.otherParts = nil // not in the digest, since a client may omit the model's own actions, such as a search
-	case len(b.lines) > 0:
+	case len(b.texts) > 0:
 	case len(out) > len(previous):
 		return out, true // an image next to a result is part of the result
 	case b.hasWrapper && len(b.otherParts) == 0:
 		message.Role = memory.RoleSystem
 	}
-	message.removeWrappers(b.lines, b.otherParts)
+	message.removeWrappers(b.texts, b.otherParts)
 	message.folder = cmp.Or(message.folder, b.folder)
 	message.setCalls(b.calls)
 	message.Digest = digest(message.Role, message.Text, b.calls, "", b.otherParts...)
@@ -120,9 +120,9 @@ func hasBreakpoint(fields []member) bool {
 
 // messageContent holds the texts and calls of a message's content.
 type messageContent struct {
-	lines         []string // texts of the text parts
-	firstText     span     // span of the first text's JSON string
-	parts         []span
+	texts         []string // texts of the text parts
+	firstTextSpan span     // span of the first text's JSON string
+	partSpans     []span
 	calls         []call
 	otherParts    []string // raw JSON of parts without text, such as images
 	itemRefs      []string // ids of items of earlier answers that the content refers to
@@ -155,7 +155,7 @@ func (b *messageContent) read(content gjson.Result, onResult func(Message)) {
 		if kind == "tool_result" {
 			return true
 		}
-		b.parts = append(b.parts, spanOf(v))
+		b.partSpans = append(b.partSpans, spanOf(v))
 		switch text := fieldOf(fields, "text"); {
 		case kind == "text" && text.Type == gjson.String:
 			b.addUserText(text)
@@ -181,9 +181,9 @@ func (b *messageContent) addUserText(text gjson.Result) {
 }
 
 func (b *messageContent) addText(text gjson.Result) {
-	b.lines = append(b.lines, stringOf(text))
-	if !b.firstText.isSet() {
-		b.firstText = spanOf(text)
+	b.texts = append(b.texts, stringOf(text))
+	if !b.firstTextSpan.isSet() {
+		b.firstTextSpan = spanOf(text)
 	}
 }
 
@@ -192,7 +192,7 @@ func readResult(v gjson.Result, fields []member) (m Message, breakpoint bool) {
 	m = Message{Role: memory.RoleTool, span: spanOf(v), callID: stringField(fields, "tool_use_id")}
 	var b messageContent
 	b.read(fieldOf(fields, "content"), func(Message) {})
-	m.Text = strings.Join(b.lines, "\n")
+	m.Text = strings.Join(b.texts, "\n")
 	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.otherParts...)
 	return m, b.breakpointEnd > 0
 }
@@ -285,9 +285,9 @@ func (c *Chat) insertAfterPreface(block string, asPart bool) []edit {
 	case v.Type == gjson.Null:
 		return []edit{{at, quote(block)}}
 	case v.Type == gjson.String && unescaped(v) == "":
-		return []edit{insertion(at.to-1, escapeInner(block))}
+		return []edit{insertion(at.to-1, escapeInString(block))}
 	case v.Type == gjson.String && !asPart:
-		return []edit{insertion(at.to-1, escapeInner("\n\n"+block))}
+		return []edit{insertion(at.to-1, escapeInString("\n\n"+block))}
 	case v.Type == gjson.String:
 		return []edit{insertion(at.from, `[{"type":"text","text":`), insertion(at.to, `},`+textPart("text", block)+`]`)}
 	case v.IsArray() && asPart && v.Get("#").Int() == 0:

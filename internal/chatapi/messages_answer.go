@@ -16,7 +16,7 @@ func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	}
 	var b messageContent
 	b.read(content, func(Message) {})
-	a.Text, a.ToolCalls, a.FinishReason = strings.Join(b.lines, "\n"), encodeCalls(b.calls), stringOf(root.Get("stop_reason"))
+	a.Text, a.ToolCalls, a.FinishReason = strings.Join(b.texts, "\n"), encodeCalls(b.calls), stringOf(root.Get("stop_reason"))
 	return nil
 }
 
@@ -30,7 +30,7 @@ func (s *Stream) readMessagesEvent(root gjson.Result) {
 		s.addToBlock(index, root.Get("delta"))
 	case "content_block_stop":
 		if c := s.callAt(index); c != nil {
-			if c.complete = true; c.arguments.Len() == 0 {
+			if c.ready = true; c.arguments.Len() == 0 {
 				s.appendText(&c.arguments, "{}") // clients resend a call without arguments as a call with an empty object
 			}
 		}
@@ -50,7 +50,7 @@ func (s *Stream) beginBlock(index, block gjson.Result) {
 		s.newLine()
 		s.appendText(&s.text, stringOf(block.Get("text")))
 	case "tool_use":
-		c := s.call(index, stringOf(block.Get("id")))
+		c := s.findOrAddCall(index, stringOf(block.Get("id")))
 		if c == nil {
 			return
 		}

@@ -33,8 +33,8 @@ type Chat struct {
 	removals   []edit    // edits that remove Loci's own fields with their commas
 	blockEdits editsFunc // returns the edits for a block; nil uses completionsEdits
 
-	blockIsPart   bool  // true if the dialect inserts a block as a part of a message instead of as a separate message
-	resultIndexes []int // cached result of [Chat.lastResults]
+	blockIsPart         bool  // true if the dialect inserts a block as a part of a message instead of as a separate message
+	cachedResultIndexes []int // cached result of [Chat.lastResultIndexes]
 
 	preface      preface      // instructions outside the messages, in [Messages] and [Responses]
 	cachedPrefix cachedPrefix // part of the request that the provider caches, in [Messages]
@@ -85,7 +85,7 @@ func (c *Chat) Folder() string {
 // returns [memory.Invalid] for invalid JSON or UTF-8, nesting deeper than [MaxDepth], a missing, duplicate or
 // invalid list of messages, and an invalid field of [Extras]. Unknown fields are allowed.
 func Decode(body []byte) (*Chat, error) {
-	c, fields, err := readCommon(body)
+	c, fields, err := readCommonFields(body)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func Decode(body []byte) (*Chat, error) {
 }
 
 // readCommonFields reads the fields that requests of all dialects have. It also returns all fields of the body.
-func readCommon(body []byte) (*Chat, []member, error) {
-	if err := validate(body); err != nil {
+func readCommonFields(body []byte) (*Chat, []member, error) {
+	if err := validateBody(body); err != nil {
 		return nil, nil, err
 	}
 	// A body may have many megabytes and does not change, so parsing does not copy it.
@@ -169,7 +169,7 @@ func readMessages(list gjson.Result, readElement func(to []Message, v gjson.Resu
 func markForeign(messages []Message) {
 	names := make([]string, len(messages))
 	var users []string
-	alone := len(messages) == 2 && messages[0].Role == memory.RoleSystem && utterance.IsInstruction(messages[0].Text)
+	isQuotedText := len(messages) == 2 && messages[0].Role == memory.RoleSystem && utterance.IsInstruction(messages[0].Text)
 	for i, m := range messages {
 		if m.Role == memory.RoleUser {
 			names[i] = strings.ToLower(cmp.Or(m.Name, utterance.SpeakerName(m.Text)))
@@ -178,7 +178,7 @@ func markForeign(messages []Message) {
 	}
 	person := utterance.HumanSpeaker(users)
 	for i := range messages {
-		if m := &messages[i]; m.Role == memory.RoleUser && m.Text != "" && (names[i] != "" && names[i] != person || alone) {
+		if m := &messages[i]; m.Role == memory.RoleUser && m.Text != "" && (names[i] != "" && names[i] != person || isQuotedText) {
 			m.Foreign = memory.Ranges("").With(0, len(m.Text))
 		}
 	}
@@ -197,8 +197,8 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 // message returns the content of v as a message with a role; callID is the id of the call whose result it is,
 // or "".
 func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID string) Message {
-	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), span: spanOf(v), textSpan: b.firstText, partSpans: b.parts, callID: callID}
-	m.removeWrappers(b.lines, b.otherParts)
+	m := Message{Role: role, Name: name, Text: strings.Join(b.texts, "\n"), span: spanOf(v), textSpan: b.firstTextSpan, partSpans: b.partSpans, callID: callID}
+	m.removeWrappers(b.texts, b.otherParts)
 	m.setCalls(b.calls)
 	m.Digest = digest(m.Role, m.Text, b.calls, callID, b.otherParts...)
 	return m
@@ -206,15 +206,15 @@ func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID 
 
 // removeWrappers removes the client's wrappers from a user's message. If nothing remains, the message becomes
 // a system message.
-func (m *Message) removeWrappers(lines, otherParts []string) {
+func (m *Message) removeWrappers(texts, otherParts []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
 	}
 	all := m.Text
 	if m.Text = utterance.WithoutWrappers(all); m.Text != all {
 		m.folder = utterance.WorkingDirectory(all)
-	} else if len(lines) > 1 {
-		m.Foreign = utterance.ForeignRanges(lines)
+	} else if len(texts) > 1 {
+		m.Foreign = utterance.ForeignRanges(texts)
 	}
 	if m.Text == "" && len(otherParts) == 0 {
 		m.Role = memory.RoleSystem
@@ -242,7 +242,7 @@ func readRole(s string) memory.Role {
 func contentText(content gjson.Result) string {
 	var b messageContent
 	b.readParts(content, "text")
-	return strings.Join(b.lines, "\n")
+	return strings.Join(b.texts, "\n")
 }
 
 // HasServerHistory reports whether the request continues messages that the upstream has stored.
@@ -291,7 +291,7 @@ func (c *Chat) Question(minMessages int) string {
 }
 
 // InToolLoop reports whether answers or tool results follow the last user message, as while an agent works.
-func (c *Chat) ToolLoop() bool {
+func (c *Chat) InToolLoop() bool {
 	last := c.LastUser()
 	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })
 }

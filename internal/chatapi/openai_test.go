@@ -67,12 +67,12 @@ func TestHeadersFillWhatTheBodyLeavesOpen(t *testing.T) {
 		"X-Loci-Id": "header", "X-Loci-Top-K": "9", "X-Loci-Mode": "off", "X-Loci-Project": " p ",
 		"X-Loci-Recency-Weight": "0.5", "X-Loci-Score-Threshold": "1",
 	}
-	got := try(c.Extras.Merge(func(name string) string { return headers[name] })).orFail(t)
+	got := try(c.Extras.WithHeaders(func(name string) string { return headers[name] })).orFail(t)
 	text := fmt.Sprint(got.ID, *got.TopK, got.Mode, got.Project, *got.RecencyWeight, *got.ScoreThreshold)
 	if want := "body0offp0.51"; strings.ReplaceAll(text, " ", "") != want {
 		t.Errorf("Merge: got %s, want %s", text, want)
 	}
-	if got, err := (Extras{}).Merge(func(name string) string {
+	if got, err := (Extras{}).WithHeaders(func(name string) string {
 		return map[string]string{"X-Loci-Memory-Id": "second"}[name]
 	}); err != nil || got.ID != "second" {
 		t.Errorf("Merge of X-Loci-Memory-Id: got %+v, %v, want second", got, err)
@@ -80,7 +80,7 @@ func TestHeadersFillWhatTheBodyLeavesOpen(t *testing.T) {
 	for name, value := range map[string]string{
 		"X-Loci-Mode": "maybe", "X-Loci-Top-K": "many", "X-Loci-Recency-Weight": "NaN", "X-Loci-Score-Threshold": "-1",
 	} {
-		_, err := (Extras{}).Merge(func(n string) string {
+		_, err := (Extras{}).WithHeaders(func(n string) string {
 			if n == name {
 				return value
 			}
@@ -119,7 +119,7 @@ func TestBlockNeverParts(t *testing.T) {
 	} {
 		body := `{"messages":[` + strings.Join(test.messages, ",") + `]}`
 		c := try(Decode([]byte(body))).orFail(t)
-		if got := c.outsideCalls(c.LastUser()); got != test.want {
+		if got := c.positionOutsideCalls(c.LastUser()); got != test.want {
 			t.Errorf("%s: %s\ngot place %d, want %d", test.name, body, got, test.want)
 		}
 	}
@@ -248,7 +248,7 @@ func FuzzWith(f *testing.F) {
 		for _, p := range placements {
 			checkWith(t, c, strings.ToValidUTF8(block, "?"), p)
 		}
-		FrontEndTask(c)
+		IsFrontEndTask(c)
 	})
 }
 
@@ -263,7 +263,7 @@ func FuzzValid(f *testing.F) {
 		if !utf8.Valid(body) || Depth(body) > MaxDepth {
 			return
 		}
-		if got, want := validate(body) == nil, json.Valid(body); got != want {
+		if got, want := validateBody(body) == nil, json.Valid(body); got != want {
 			t.Errorf("check(%q): got %t, want %t", body, got, want)
 		}
 	})
@@ -295,7 +295,7 @@ func TestFrontEndTask(t *testing.T) {
 		for i := 0; i < len(test.messages); i += 2 {
 			c.Messages = append(c.Messages, Message{Role: memory.Role(test.messages[i]), Text: test.messages[i+1]})
 		}
-		if got := FrontEndTask(c); got != test.want {
+		if got := IsFrontEndTask(c); got != test.want {
 			t.Errorf("FrontEndTask(%q): got %t, want %t", test.messages, got, test.want)
 		}
 	}
@@ -327,7 +327,7 @@ func TestNoTopKBelowOneRecalls(t *testing.T) {
 		if err != nil || c.Extras.TopK == nil || *c.Extras.TopK != 0 {
 			t.Errorf("%s: %v, %v; want 0", k, c, err)
 		}
-		e, err := Extras{}.Merge(func(name string) string { return map[string]string{"X-Loci-Top-K": k}[name] })
+		e, err := Extras{}.WithHeaders(func(name string) string { return map[string]string{"X-Loci-Top-K": k}[name] })
 		if err != nil || e.TopK == nil || *e.TopK != 0 {
 			t.Errorf("header %s: %+v, %v; want 0", k, e, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 // CheckPlainText returns [memory.Invalid], with the field's name, for a request that the built-in model cannot
 // answer, because it requires a tool call, several answers or another format than plain text.
-func (c *Chat) CheckPlain() error {
+func (c *Chat) CheckPlainText() error {
 	root := gjson.ParseBytes(c.body)
 	// Tools are allowed, because a model need not call them.
 	for _, name := range []string{"tool_choice", "function_call"} {

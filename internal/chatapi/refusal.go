@@ -25,13 +25,13 @@ type Refusal struct {
 }
 
 // maxErrorBytes is the maximum number of bytes of an error text that are compared with refusals.txt.
-const maxRefusal = 8 << 10
+const maxErrorBytes = 8 << 10
 
 // ReadRefusal classifies an error body of any server. It reads only the error's message, type and code, because
 // other fields may quote the request.
 func ReadRefusal(body []byte) Refusal {
 	text := normalizedText(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
-	for _, w := range wordings() {
+	for _, w := range refusalWordings() {
 		if strings.Contains(text, w.text) {
 			return Refusal{w.kind, w.text}
 		}
@@ -56,7 +56,7 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 		root = root.Get("0")
 	}
 	if !root.IsObject() || !gjson.ValidBytes(body) {
-		return []string{string(body[:min(len(body), maxRefusal)])}
+		return []string{string(body[:min(len(body), maxErrorBytes)])}
 	}
 	for _, path := range []string{
 		"error", "error.message", "error.type", "error.code", "error.metadata.raw",
@@ -65,7 +65,7 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 		for _, v := range root.Get(path).Array() {
 			if v.Type == gjson.String {
 				s := stringOf(v)
-				out = append(out, s[:min(len(s), maxRefusal)])
+				out = append(out, s[:min(len(s), maxErrorBytes)])
 			}
 		}
 	}
@@ -88,8 +88,8 @@ type wording struct {
 	text string
 }
 
-// wordings returns the entries of refusals.txt, those about length first.
-var wordings = sync.OnceValue(func() []wording {
+// refusalWordings returns the entries of refusals.txt, those about length first.
+var refusalWordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
 	for line := range strings.Lines(refusalLines) {
 		kind, text, ok := strings.Cut(line, ":")

@@ -17,12 +17,12 @@ import (
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerIDPrefix: "resp_", CanContinue: true,
 	Decode: decodeResponses, readAnswer: readResponsesAnswer,
-	EncodeError: encodeError,
+	EncodeError: encodeOpenAIError,
 	readEvent:   (*Stream).readResponsesEvent, isLastEvent: isResponsesEnd,
 }
 
 func decodeResponses(body []byte) (*Chat, error) {
-	c, fields, err := readCommon(body)
+	c, fields, err := readCommonFields(body)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func readConversation(v gjson.Result) string {
 	if v.IsObject() {
 		id = stringOf(v.Get("id"))
 	}
-	if len(id) > maxName {
+	if len(id) > maxNameBytes {
 		return ""
 	}
 	return id
@@ -86,9 +86,9 @@ func readInput(v gjson.Result) (out []Message, err error) {
 
 // itemReader converts a list of items to messages.
 type itemReader struct {
-	messages    []Message
-	currentTurn messageContent // texts and calls of the model's current turn
-	currentSpan span           // span of the model's current turn; zero outside the model's turns
+	messages       []Message
+	currentContent messageContent // texts and calls of the model's current turn
+	currentSpan    span           // span of the model's current turn; zero outside the model's turns
 }
 
 // addItem reads the next item; it returns false for a message without a role.
@@ -116,19 +116,19 @@ func (r *itemReader) addModelItem(v gjson.Result, kind string, fields []member) 
 	if !r.currentSpan.isSet() {
 		r.currentSpan = spanOf(v)
 	}
-	r.currentTurn.addItem(kind, fields)
+	r.currentContent.addItem(kind, fields)
 }
 
 // endTurn appends the model's current turn as a message. A turn without texts, calls and references, such as
 // only reasoning or a search, yields no message.
 func (r *itemReader) endTurn() {
-	if b := r.currentTurn; len(b.lines)+len(b.calls)+len(b.itemRefs) > 0 {
-		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ItemRefs: b.itemRefs, span: r.currentSpan}
+	if b := r.currentContent; len(b.texts)+len(b.calls)+len(b.itemRefs) > 0 {
+		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.texts, "\n"), ItemRefs: b.itemRefs, span: r.currentSpan}
 		m.setCalls(b.calls)
 		m.Digest = digest(m.Role, m.Text, b.calls, "")
 		r.messages = append(r.messages, m)
 	}
-	r.currentTurn, r.currentSpan = messageContent{}, span{}
+	r.currentContent, r.currentSpan = messageContent{}, span{}
 }
 
 // addMessage adds a message with a role; callID is the id of the call whose result it is, or "".
@@ -185,7 +185,7 @@ func (b *messageContent) readParts(content gjson.Result, textTypes ...string) {
 	}
 	content.ForEach(func(_, v gjson.Result) bool {
 		fields := members(v)
-		b.parts = append(b.parts, spanOf(v))
+		b.partSpans = append(b.partSpans, spanOf(v))
 		kind, name := stringField(fields, "type"), "text"
 		if kind == "refusal" {
 			name = kind
@@ -218,5 +218,5 @@ func responsesEdits(c *Chat, b Block, p Placement) []edit {
 	if m.textSpan == m.span { // the input is a single text
 		return []edit{insertion(m.span.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insertion(m.span.to, `}]`)}
 	}
-	return []edit{c.insertBefore(c.outsideCalls(b.MessageIndex), block)}
+	return []edit{c.insertBefore(c.positionOutsideCalls(b.MessageIndex), block)}
 }

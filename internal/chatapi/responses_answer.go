@@ -13,7 +13,7 @@ func readResponsesAnswer(root gjson.Result, a *Answer) error {
 		return memory.Errorf(memory.Invalid, "output is missing")
 	}
 	b, ids := readOutput(root)
-	a.ItemIDs, a.Text, a.ToolCalls, a.FinishReason = ids, strings.Join(b.lines, "\n"), encodeCalls(b.calls), stringOf(root.Get("status"))
+	a.ItemIDs, a.Text, a.ToolCalls, a.FinishReason = ids, strings.Join(b.texts, "\n"), encodeCalls(b.calls), stringOf(root.Get("status"))
 	return nil
 }
 
@@ -62,10 +62,10 @@ func (s *Stream) readResponsesEvent(root gjson.Result) {
 // startPart begins a new line if an event belongs to another part than the previous text.
 func (s *Stream) startPart(event gjson.Result) {
 	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
-	if part != s.lastPart {
+	if part != s.lastPartKey {
 		s.newLine()
 	}
-	s.lastPart = part
+	s.lastPartKey = part
 }
 
 // readFinishedCall adds a complete item if it is a call.
@@ -73,11 +73,11 @@ func (s *Stream) readFinishedCall(index, item gjson.Result) {
 	var b messageContent
 	b.addItem(stringOf(item.Get("type")), members(item))
 	for _, made := range b.calls {
-		c := s.call(index, made.id)
+		c := s.findOrAddCall(index, made.id)
 		if c == nil || c.name != "" {
 			return
 		}
-		c.name, c.complete = made.name, true
+		c.name, c.ready = made.name, true
 		s.appendText(&c.arguments, made.arguments)
 	}
 }
@@ -94,7 +94,7 @@ func (s *Stream) readResponse(response gjson.Result) {
 	if !s.Empty() {
 		return
 	}
-	s.appendText(&s.text, strings.Join(b.lines, "\n"))
+	s.appendText(&s.text, strings.Join(b.texts, "\n"))
 	for i, made := range b.calls {
 		if i == maxCalls {
 			return

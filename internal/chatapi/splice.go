@@ -74,7 +74,7 @@ type Field struct {
 // AddFields appends fields to body, a JSON object, and does not change any other byte. If body is not an
 // object, it returns [memory.Invalid].
 func AddFields(body []byte, fields ...Field) ([]byte, error) {
-	if err := validate(body); err != nil {
+	if err := validateBody(body); err != nil {
 		return nil, err
 	}
 	root := gjson.ParseBytes(body)

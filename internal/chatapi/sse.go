@@ -90,7 +90,7 @@ type Events struct {
 func (e *Events) Write(p []byte, yield func(data []byte)) {
 	for len(p) > 0 {
 		n, end := e.scanner.next(p)
-		e.tooLong = e.tooLong || len(e.event)+n > maxEvent
+		e.tooLong = e.tooLong || len(e.event)+n > maxEventBytes
 		if !e.tooLong {
 			e.event = append(e.event, p[:n]...)
 		}

@@ -11,23 +11,23 @@ import (
 
 // Limits of a [Stream]. Data beyond a limit is dropped.
 const (
-	maxEvent  = 1 << 20 // maximum bytes of one event
-	maxAnswer = 8 << 20 // maximum bytes of texts and arguments
-	maxCalls  = 256     // maximum number of tool calls
+	maxEventBytes  = 1 << 20 // maximum bytes of one event
+	maxAnswerBytes = 8 << 20 // maximum bytes of texts and arguments
+	maxCalls       = 256     // maximum number of tool calls
 )
 
 // Stream reads an answer from the pieces of a chat stream, which may have any size. It never fails: it skips
 // invalid data and data beyond its limits.
 type Stream struct {
-	readEvent  func(s *Stream, event gjson.Result)
-	events     Events
-	done       bool
-	answer     Answer
-	text       strings.Builder
-	refusal    strings.Builder
-	calls      []*streamCall
-	totalBytes int
-	lastPart   string // in the Responses API: output index and content index of the last text
+	readEvent   func(s *Stream, event gjson.Result)
+	events      Events
+	done        bool
+	answer      Answer
+	text        strings.Builder
+	refusal     strings.Builder
+	calls       []*streamCall
+	totalBytes  int
+	lastPartKey string // in the Responses API: output index and content index of the last text
 }
 
 // streamCall is a tool call whose arguments arrive in pieces.
@@ -35,7 +35,7 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	complete  bool // the call is complete, and [Stream.TakeCalls] has not returned it yet
+	ready     bool // the call is complete, and [Stream.TakeCalls] has not returned it yet
 }
 
 // Write takes the next piece of the stream. It never fails.
@@ -49,7 +49,7 @@ func (s *Stream) readData(data []byte) {
 	switch {
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.done = true
-	case validate(data) == nil:
+	case validateBody(data) == nil:
 		s.readEvent(s, gjson.ParseBytes(data))
 	}
 }
@@ -87,8 +87,8 @@ func (s *Stream) Answer() Answer {
 func (s *Stream) TakeCalls() string {
 	var calls []call
 	for _, c := range s.calls {
-		if c.complete {
-			calls, c.complete = append(calls, call{c.id, c.name, c.arguments.String()}), false
+		if c.ready {
+			calls, c.ready = append(calls, call{c.id, c.name, c.arguments.String()}), false
 		}
 	}
 	return encodeCalls(calls)
@@ -125,13 +125,13 @@ func (s *Stream) readChunk(event gjson.Result) {
 			return true
 		})
 	} else if call := delta.Get("function_call"); call.IsObject() {
-		s.addFunction(s.call(gjson.Result{}, ""), call)
+		s.addFunction(s.findOrAddCall(gjson.Result{}, ""), call)
 	}
 }
 
 func (s *Stream) appendText(to *strings.Builder, text string) {
-	if s.totalBytes+len(text) > maxAnswer {
-		s.totalBytes = maxAnswer
+	if s.totalBytes+len(text) > maxAnswerBytes {
+		s.totalBytes = maxAnswerBytes
 		return
 	}
 	s.totalBytes += len(text)
@@ -139,7 +139,7 @@ func (s *Stream) appendText(to *strings.Builder, text string) {
 }
 
 func (s *Stream) addCall(c gjson.Result) {
-	to := s.call(c.Get("index"), stringOf(c.Get("id")))
+	to := s.findOrAddCall(c.Get("index"), stringOf(c.Get("id")))
 	if to == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 
 // findOrAddCall returns the call to which a piece with this index and id belongs. Without an index, a new id
 // begins a new call, and any other piece belongs to the last call. It returns nil beyond maxCalls.
-func (s *Stream) call(index gjson.Result, id string) *streamCall {
+func (s *Stream) findOrAddCall(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)
 		return c

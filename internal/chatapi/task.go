@@ -13,8 +13,8 @@ import (
 // follow-up questions, a search query or a summary of a conversation. Either the system message or the last
 // user message begins like a task ([utterance.IsClientTask]), or the only user message quotes a conversation
 // and asks for such a text. A person's request for a title, without a quoted conversation, does not count.
-func FrontEndTask(c *Chat) bool {
-	order, quoted := "", ""
+func IsFrontEndTask(c *Chat) bool {
+	instructions, quoted := "", ""
 	last := c.LastUser()
 	for i, m := range c.Messages {
 		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsClientTask(m.Text) {
@@ -24,7 +24,7 @@ func FrontEndTask(c *Chat) bool {
 	for _, m := range c.Messages {
 		switch {
 		case m.Role == memory.RoleSystem:
-			order += m.Text + "\n"
+			instructions += m.Text + "\n"
 		case m.Role == memory.RoleUser && quoted == "":
 			quoted = m.Text
 		default:
@@ -34,17 +34,17 @@ func FrontEndTask(c *Chat) bool {
 	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
 		return true // the instruction may be in any language
 	}
-	front := strings.ToLower(truncated(quoted, taskPrefixSize))
-	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
+	beginning := strings.ToLower(truncated(quoted, taskPrefixSize))
+	if strings.HasPrefix(strings.TrimSpace(beginning), "### task:") {
 		return taskSections.MatchString(quoted)
 	}
-	ordered := taskOrders.MatchString(front) || taskOrders.MatchString(strings.ToLower(truncated(order, taskPrefixSize)))
-	return ordered && transcript.MatchString(quoted)
+	requestsTask := taskRequests.MatchString(beginning) || taskRequests.MatchString(strings.ToLower(truncated(instructions, taskPrefixSize)))
+	return requestsTask && transcript.MatchString(quoted)
 }
 
 // IsFromSubagent reports whether a message shows that a sub-agent sent the request
 // ([utterance.IsFromSubagent]).
-func FromSubagent(c *Chat) bool {
+func IsFromSubagent(c *Chat) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool {
 		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsFromSubagent(m.Text)
 	})
@@ -61,8 +61,8 @@ var (
 	// transcript matches a quoted conversation.
 	transcript = lazy.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
-	// taskOrders matches a request for a title, tags or follow-ups of limited length.
-	taskOrders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
+	// taskRequests matches a request for a title, tags or follow-ups of limited length.
+	taskRequests = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 

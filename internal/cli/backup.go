@@ -90,7 +90,7 @@ func (g *sharedState) writeBackup(ctx context.Context, c *client.Client, path st
 	if err != nil {
 		return result, fmt.Errorf("write the backup: %w", err)
 	}
-	manifest, err := backup.Check(ctx, partial, "", bar.bytesOf("checked"))
+	manifest, err := backup.Check(ctx, partial, "", bar.bytesReporter("checked"))
 	if err != nil {
 		return result, fmt.Errorf("check the backup: %w", err)
 	}
@@ -121,14 +121,14 @@ func formatCounts[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[kind]; n > 0 {
-			parts = append(parts, countOf(int(n), kind))
+			parts = append(parts, countText(int(n), kind))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
 // countText returns a number with its noun, such as "2 facts"; plural is the noun's plural.
-func countOf(n int, plural string) string {
+func countText(n int, plural string) string {
 	if plural == "profile" {
 		plural = "profile entries"
 	}
@@ -158,7 +158,7 @@ func newRestoreCommand(g *sharedState) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bar := newProgressLine(cmd.ErrOrStderr())
 			if check {
-				manifest, err := backup.Check(cmd.Context(), args[0], identity, bar.bytesOf("checked"))
+				manifest, err := backup.Check(cmd.Context(), args[0], identity, bar.bytesReporter("checked"))
 				bar.clear()
 				return printAnswer(g, cmd, func(out printer, manifest backup.Manifest) {
 					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], formatTime(manifest.ContentAt), manifest.LociVersion)
@@ -169,7 +169,7 @@ func newRestoreCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: bar.bytesOf("restored")})
+			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: bar.bytesReporter("restored")})
 			bar.clear()
 			return printAnswer(g, cmd, printer.printRestored)(result, err)
 		},
@@ -190,7 +190,7 @@ func (s printer) printRestored(result backup.RestoreResult) {
 	for _, path := range result.AsideFolders {
 		fmt.Fprintf(s, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(result.DataFolder, archive.Settings))
+	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(result.DataFolder, archive.SettingsFile))
 }
 
 // databaseFile is the name of the database file in a data folder.

@@ -253,14 +253,14 @@ func (g *sharedState) connect(cmd *cobra.Command) (c *client.Client, closeClient
 		}
 	}
 	c, closeClient, err = g.openStandalone(cmd, cfg, opts)
-	if at := cfg.RunningServerURL(); errors.Is(err, memory.Conflict) && at != "" {
-		c = client.New(at, opts)
-		is := checkHealth(cmd.Context(), c)
-		if is == nil {
+	if serverURL := cfg.RunningServerURL(); errors.Is(err, memory.Conflict) && serverURL != "" {
+		c = client.New(serverURL, opts)
+		healthErr := checkHealth(cmd.Context(), c)
+		if healthErr == nil {
 			return c, noop, nil
 		}
-		if errors.As(is, new(*tls.CertificateVerificationError)) {
-			err = memory.Errorf(memory.Unavailable, "set --addr to the host name in the server's certificate (https://NAME): %w", is)
+		if errors.As(healthErr, new(*tls.CertificateVerificationError)) {
+			err = memory.Errorf(memory.Unavailable, "set --addr to the host name in the server's certificate (https://NAME): %w", healthErr)
 		}
 	}
 	return c, closeClient, err

@@ -23,10 +23,10 @@ var completionKinds = map[string]string{
 
 // completionValues returns the values to complete for a kind, each with an optional description after a tab.
 // The client c is nil if no server answers, because a completion opens no data folder.
-func completions(ctx context.Context, kind string, cfg config.Config, c *client.Client) (out []string) {
+func completionValues(ctx context.Context, kind string, cfg config.Config, c *client.Client) (out []string) {
 	switch kind {
 	case "profiles":
-		return config.Profiles()
+		return config.ProfileNames()
 	case "kinds", "statuses", "core":
 		return strings.Fields(map[string]string{
 			"kinds": "fact turn summary all", "statuses": "active pending superseded retired rejected replaced all", "core": "auto always never",
@@ -89,7 +89,7 @@ func (g *sharedState) registerCompletions(cmd *cobra.Command) {
 			if slices.Contains([]string{"keys", "entries", "runs"}, kind) { // kinds of values that only a server has
 				c, _ = g.runningServer(cmd, cfg)
 			}
-			return slices.DeleteFunc(completions(cmd.Context(), kind, cfg, c), func(v string) bool { return !strings.HasPrefix(v, prefix) }), directive
+			return slices.DeleteFunc(completionValues(cmd.Context(), kind, cfg, c), func(v string) bool { return !strings.HasPrefix(v, prefix) }), directive
 		}
 	}
 	for name, kind := range completionKinds {

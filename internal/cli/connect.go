@@ -97,7 +97,7 @@ func (g *sharedState) settingsFiles(cmd *cobra.Command, client string) ([]settin
 		dir := cmp.Or(os.Getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
 		return []settingsFile{
 			{filepath.Join(dir, "hooks.json"), hooks},
-			{filepath.Join(dir, "config.toml"), tomlEdit(selfPath, mcp)},
+			{filepath.Join(dir, "config.toml"), editTOML(selfPath, mcp)},
 		}, nil
 	case "cursor":
 		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), editJSON(serverEntry("mcpServers", server{"", selfPath, mcp}, selfPath))}}, nil
@@ -160,14 +160,14 @@ func executablePath() (string, error) {
 }
 
 // plainWordPattern matches a word that needs no quotes in a shell.
-var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
+var plainWordPattern = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
 // shellLine quotes words for a shell and joins them.
 func shellLine(words []string) string {
 	var out []string
 	for _, w := range words {
 		switch {
-		case plainWord.MatchString(w):
+		case plainWordPattern.MatchString(w):
 		case runtime.GOOS == "windows":
 			w = `"` + w + `"`
 		default:
@@ -185,7 +185,7 @@ func isLociProgram(program, selfPath string) bool {
 }
 
 // lociHookPattern matches the beginning of a hook's command line as connect writes it.
-var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
+var lociHookPattern = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // jsonEntry is one entry that connect writes into a JSON file.
 type jsonEntry struct {
@@ -282,7 +282,7 @@ func hookEntry(event, command, selfPath string) jsonEntry {
 		}
 		for i, group := range groups {
 			for j, h := range group.Hooks {
-				if !lociHook.MatchString(h.Command) && !strings.HasPrefix(h.Command, shellLine([]string{selfPath, hookName})) {
+				if !lociHookPattern.MatchString(h.Command) && !strings.HasPrefix(h.Command, shellLine([]string{selfPath, hookName})) {
 					continue
 				}
 				at := append(path, fmt.Sprint(i), "hooks", fmt.Sprint(j))
@@ -298,9 +298,9 @@ func hookEntry(event, command, selfPath string) jsonEntry {
 
 // fileChange is the text of a settings file before and after an edit.
 type fileChange struct {
-	path          string
-	before, after string
-	mode          fs.FileMode
+	path             string
+	oldText, newText string
+	mode             fs.FileMode
 }
 
 // editFiles shows the changes of the files and, if write is set, writes the files. If it cannot edit one
@@ -319,7 +319,7 @@ func editFiles(out printer, client string, files []settingsFile, remove, write b
 			}
 			return fmt.Errorf("%w; nothing was written", err)
 		}
-		if c.before != c.after {
+		if c.oldText != c.newText {
 			changes = append(changes, c)
 		}
 	}
@@ -329,7 +329,7 @@ func editFiles(out printer, client string, files []settingsFile, remove, write b
 	}
 	for _, c := range changes {
 		out.line("%s", c.path)
-		out.printLineDiff(c.before, c.after)
+		out.printLineDiff(c.oldText, c.newText)
 		if !write {
 			continue
 		}
@@ -352,8 +352,8 @@ func editFiles(out printer, client string, files []settingsFile, remove, write b
 }
 
 // printLineDiff prints the removed and the added lines of a text.
-func (s printer) printLineDiff(before, after string) {
-	for _, p := range diffLists(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
+func (s printer) printLineDiff(oldText, newText string) {
+	for _, p := range diffLists(slices.Collect(strings.Lines(oldText)), slices.Collect(strings.Lines(newText)), "") {
 		for line := range strings.Lines(p.text) {
 			if p.sign != '=' {
 				style := map[byte]string{'-': red, '+': green}[p.sign]
@@ -376,15 +376,15 @@ func (f settingsFile) planChange(remove bool) (fileChange, error) {
 	if info, err := os.Stat(c.path); err == nil {
 		c.mode = info.Mode().Perm()
 	}
-	c.before, c.after = string(data), string(data)
-	text := c.before
+	c.oldText, c.newText = string(data), string(data)
+	text := c.oldText
 	if strings.TrimSpace(text) == "" {
 		if remove {
 			return c, nil
 		}
 		text = f.emptyText()
 	}
-	if c.after, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeignEntry) {
+	if c.newText, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeignEntry) {
 		err = memory.Errorf(memory.Invalid, "%s: %w", c.path, err)
 	}
 	return c, err
@@ -402,7 +402,7 @@ func (c fileChange) writeFile() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	if err := disk.ReplaceFileShared(c.path, []byte(c.after)); err != nil {
+	if err := disk.ReplaceFileShared(c.path, []byte(c.newText)); err != nil {
 		return err
 	}
 	return os.Chmod(c.path, c.mode)

@@ -170,7 +170,7 @@ var (
 
 // editTOML returns a function that adds the MCP server to Codex's config.toml, as a table at the end, or
 // removes the table and its sub-tables, because Codex refuses a sub-table without its parent.
-func tomlEdit(selfPath string, args []string) func(string, bool) (string, error) {
+func editTOML(selfPath string, args []string) func(string, bool) (string, error) {
 	var quoted []string
 	for _, arg := range args {
 		quoted = append(quoted, strconv.Quote(arg))

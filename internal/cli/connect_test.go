@@ -20,7 +20,7 @@ func TestOnlyItsOwnHooksAreLocis(t *testing.T) {
 		"/opt/velociraptor/loci-wrapper hook":             false,
 		"/bin/sh -c '/usr/local/bin/loci hook | tee log'": false,
 	} {
-		if got := lociHook.MatchString(command); got != want {
+		if got := lociHookPattern.MatchString(command); got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)
 		}
 	}

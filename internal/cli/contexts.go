@@ -42,7 +42,7 @@ func newContextsAddCommand(g *sharedState) *cobra.Command {
 		Example: "  loci contexts add house-rules.md\n  loci contexts add - --title Menu",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			words, err := readDocument(cmd, args[0])
+			text, err := readDocument(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func newContextsAddCommand(g *sharedState) *cobra.Command {
 				title = strings.TrimSuffix(name, filepath.Ext(name))
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return printAnswer(g, cmd, printer.printContext)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
+				return printAnswer(g, cmd, printer.printContext)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &text}))
 			})
 		},
 	}
@@ -90,11 +90,11 @@ func newContextsEditCommand(g *sharedState) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var edit client.WriteContext
 			if len(args) == 2 {
-				words, err := readDocument(cmd, args[1])
+				text, err := readDocument(cmd, args[1])
 				if err != nil {
 					return err
 				}
-				edit.Content = &words
+				edit.Content = &text
 			}
 			if cmd.Flags().Changed("title") {
 				edit.Title = &title

@@ -165,15 +165,15 @@ func (d *demoPlayer) printLearned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	words := map[string]string{}
+	texts := map[string]string{}
 	for _, m := range page.Memories {
-		words[m.ID] = m.Content
+		texts[m.ID] = m.Content
 	}
 	for i := len(page.Memories) - 1; i >= 0; i-- {
 		m := page.Memories[i]
 		mark, note := "✓", ""
 		if m.SupersededBy != "" {
-			mark, note = "✗", fmt.Sprintf("   replaced by “%s”", words[m.SupersededBy])
+			mark, note = "✗", fmt.Sprintf("   replaced by “%s”", texts[m.SupersededBy])
 		}
 		fmt.Fprintf(d.w, "  %s %s  %s%s\n", mark, m.ObservedAt.Format("2006-01-02"), m.Content, note)
 	}
@@ -224,6 +224,6 @@ func (d *demoPlayer) playForget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.w, "  $ loci undo --yes\n    took back %s\n", countOf(len(undone.Steps), "changes"))
+	fmt.Fprintf(d.w, "  $ loci undo --yes\n    took back %s\n", countText(len(undone.Steps), "changes"))
 	return search()
 }

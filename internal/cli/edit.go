@@ -156,12 +156,12 @@ func (g *sharedState) editText(cmd *cobra.Command, id string) error {
 		return memory.Errorf(memory.Invalid, "the text was not changed")
 	}
 	err = g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		now, err := c.Get(ctx, id)
+		current, err := c.Get(ctx, id)
 		switch {
 		case err != nil:
 			return err
-		case now.Content != original.Content:
-			return memory.Errorf(memory.Conflict, "another client changed the text of the fact during the edit, to %q", now.Content)
+		case current.Content != original.Content:
+			return memory.Errorf(memory.Conflict, "another client changed the text of the fact during the edit, to %q", current.Content)
 		}
 		return printAnswer(g, cmd, printer.printEdited)(c.Edit(ctx, id, client.EditMemory{Content: &text}))
 	})
@@ -280,13 +280,13 @@ func (s printer) printPreview(p client.Preview) {
 		s.line("%-9s  %s%s", d.Action, shorten(d.Fact, 200), reason)
 	}
 	for _, c := range p.Changes {
-		switch what := s.changeText(c, nil); c.After.Status() {
+		switch description := s.changeText(c, nil); c.After.Status() {
 		case memory.Active:
-			s.line("  %s", s.styled(green, "+ "+what))
+			s.line("  %s", s.styled(green, "+ "+description))
 		case memory.Pending:
-			s.line("  ? %s", what)
+			s.line("  ? %s", description)
 		default:
-			s.line("  %s", s.styled(red, "- "+what))
+			s.line("  %s", s.styled(red, "- "+description))
 		}
 	}
 	for _, m := range p.Forgotten {

@@ -71,7 +71,7 @@ func newDoctorCommand(g *sharedState) *cobra.Command {
 				}
 			})
 			if n := len(checkup.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%s found", countOf(n, "problems"))
+				err = fmt.Errorf("%s found", countText(n, "problems"))
 			}
 			return err
 		}),
@@ -103,8 +103,8 @@ func runCheckup(ctx context.Context, c *client.Client, confirm bool) (checkup cl
 
 // printCheckup prints the checked parts and the problems.
 func (s printer) printCheckup(checkup client.Checkup) {
-	for _, what := range checkup.Checked {
-		s.line("checked %s", what)
+	for _, checked := range checkup.Checked {
+		s.line("checked %s", checked)
 	}
 	for _, f := range checkup.Findings {
 		s.line("%s", s.styled(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.Problem))

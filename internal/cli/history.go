@@ -44,11 +44,11 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				words, err := textsOf(ctx, c, page.Changes)
+				texts, err := textsOf(ctx, c, page.Changes)
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, words) })
+				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, texts) })
 			})
 		},
 	}
@@ -85,16 +85,16 @@ func (s printer) printJournal(page client.Changes, texts map[string]string) {
 func textsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
 	texts := factTexts(changes)
 	for _, change := range changes {
-		mark := change.After.Turn
-		if mark == nil || texts[mark.ID] != "" {
+		turnChange := change.After.Turn
+		if turnChange == nil || texts[turnChange.ID] != "" {
 			continue
 		}
-		turn, err := ifFound(c.Get(ctx, mark.ID))
+		turn, err := nilIfNotFound(c.Get(ctx, turnChange.ID))
 		if err != nil {
 			return nil, fmt.Errorf("read a turn: %w", err)
 		}
 		if turn != nil {
-			texts[mark.ID] = turn.Content
+			texts[turnChange.ID] = turn.Content
 		}
 	}
 	return texts, nil
@@ -244,7 +244,7 @@ func readHistory(ctx context.Context, c *client.Client, id string) (history memo
 	changes, err := memory.Collect(c.AllChanges(ctx, client.ChangesQuery{Fact: id}))
 	history.Changes = append([]client.Change{}, changes...)
 	get := func(id string) *client.Memory {
-		m, e := ifFound(c.Get(ctx, id))
+		m, e := nilIfNotFound(c.Get(ctx, id))
 		err = errors.Join(err, e)
 		return m
 	}
@@ -269,7 +269,7 @@ func readHistory(ctx context.Context, c *client.Client, id string) (history memo
 }
 
 // nilIfNotFound returns m, or nil without an error if err is [memory.NotFound].
-func ifFound(m client.Memory, err error) (*client.Memory, error) {
+func nilIfNotFound(m client.Memory, err error) (*client.Memory, error) {
 	switch {
 	case errors.Is(err, memory.NotFound):
 		return nil, nil
@@ -293,11 +293,11 @@ func replacedIDs(id string, changes []client.Change) []string {
 // printHistory prints the history of a memory, oldest change first.
 func (s printer) printHistory(history memoryHistory) {
 	m := history.Memory
-	words := s.styled(bold, shorten(m.Content, 400))
+	text := s.styled(bold, shorten(m.Content, 400))
 	if m.Content == "" && len(history.Changes) > 0 && history.Changes[0].Action == memory.ActionErase {
-		words = "(erased " + formatTime(history.Changes[0].CreatedAt) + ")"
+		text = "(erased " + formatTime(history.Changes[0].CreatedAt) + ")"
 	}
-	s.line("%s  %s", m.ID, words)
+	s.line("%s  %s", m.ID, text)
 	s.line("%s", strings.Join(propertiesOf(m), ", "))
 	if history.Quote != nil {
 		s.line("said      %s", s.quoteText(*history.Quote))
@@ -309,14 +309,14 @@ func (s printer) printHistory(history memoryHistory) {
 	if next := history.ReplacedBy; next != nil {
 		s.line("became    %s  %s", s.styled(dim, next.ID), s.diffText(m.Content, next.Content))
 	}
-	known := factTexts(history.Changes)
+	texts := factTexts(history.Changes)
 	for _, c := range slices.Backward(history.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
 			continue // a change of the fact on the other side of a replacement
 		}
 		s.line("%s  %-10s %s%s  %s", formatTime(c.CreatedAt), changeVerb(c), authorText(c.Author), s.reasonText(c), s.styled(dim, c.ID))
 		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || changedProperties(c) != "") {
-			s.line("                  %s", s.changeText(c, known))
+			s.line("                  %s", s.changeText(c, texts))
 		}
 	}
 }

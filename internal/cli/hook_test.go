@@ -208,7 +208,7 @@ func TestHookNeverFails(t *testing.T) {
 		{"cut off", r.url, prompt[:40], nil},
 		{"an unknown event", r.url, `{"session_id":"s","hook_event_name":"SubagentStop"}`, nil},
 		{"no session", r.url, `{"hook_event_name":"UserPromptSubmit","prompt":"hi"}`, nil},
-		{"too long", r.url, `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"` + strings.Repeat("a ", maxHookInput/2) + `"}`, nil},
+		{"too long", r.url, `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"` + strings.Repeat("a ", maxHookInputBytes/2) + `"}`, nil},
 		{"a server that is away", "http://127.0.0.1:1", prompt, nil},
 		{"a server that does not answer", silent, prompt, nil},
 		{"a wrong setting", r.url, prompt, []string{"--set", "nonsense=1"}},

@@ -73,7 +73,7 @@ func completeMemoryID(ctx context.Context, c *client.Client, prefix string) (str
 	if !isIDPrefix(prefix) {
 		return prefix, nil
 	}
-	page, err := c.List(ctx, client.ListQuery{ID: prefix, Kind: "all", Status: "all", Limit: maxListedIDs + 1})
+	page, err := c.List(ctx, client.ListQuery{IDPrefix: prefix, Kind: "all", Status: "all", Limit: maxListedIDs + 1})
 	if err != nil {
 		return "", fmt.Errorf("find the memory %s: %w", prefix, err)
 	}
@@ -81,7 +81,7 @@ func completeMemoryID(ctx context.Context, c *client.Client, prefix string) (str
 	fullID := prefix
 	err = completeID(&fullID, candidates)
 	if err != nil && page.Next != "" { // prefix itself may be the id of a memory on a later page
-		m, getErr := ifFound(c.Get(ctx, prefix))
+		m, getErr := nilIfNotFound(c.Get(ctx, prefix))
 		if m != nil || getErr != nil {
 			return prefix, getErr
 		}
@@ -91,8 +91,8 @@ func completeMemoryID(ctx context.Context, c *client.Client, prefix string) (str
 
 // completeMemoryIDs completes ids of memories in place.
 func completeMemoryIDs(ctx context.Context, c *client.Client, ids []string) (err error) {
-	for i, start := range ids {
-		if ids[i], err = completeMemoryID(ctx, c, start); err != nil {
+	for i, prefix := range ids {
+		if ids[i], err = completeMemoryID(ctx, c, prefix); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func completeRunID(ctx context.Context, c *client.Client, prefix *string) error 
 	if err != nil || len(exact.Changes) > 0 {
 		return err
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Runs: run, Limit: maxListedIDs + 1})
+	page, err := c.Changes(ctx, client.ChangesQuery{RunPrefix: run, Limit: maxListedIDs + 1})
 	if err != nil {
 		return fmt.Errorf("find the run %s: %w", run, err)
 	}

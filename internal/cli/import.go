@@ -63,7 +63,7 @@ func newImportCommand(g *sharedState) *cobra.Command {
 					return errors.Join(err, printErr)
 				}
 				if imp.total.Broken > 0 {
-					return fmt.Errorf("%s could not be read", countOf(imp.total.Broken, "lines"))
+					return fmt.Errorf("%s could not be read", countText(imp.total.Broken, "lines"))
 				}
 				return nil
 			})
@@ -150,8 +150,8 @@ func (s printer) printImport(imp *importer) {
 		verb = "would add"
 	}
 	s.line("%s %s", verb, tallyText(total.Added))
-	if total.There.Sum() > 0 {
-		s.line("already in memory: %s", tallyText(total.There))
+	if total.AlreadyStored.Sum() > 0 {
+		s.line("already in memory: %s", tallyText(total.AlreadyStored))
 	}
 	for _, c := range []struct {
 		n    int
@@ -170,11 +170,11 @@ func (s printer) printImport(imp *importer) {
 	switch {
 	case total.Jobs == 0:
 	case !imp.standalone:
-		s.line("the server learns from %s in the background; loci jobs shows the progress", countOf(total.Jobs, "chats"))
+		s.line("the server learns from %s in the background; loci jobs shows the progress", countText(total.Jobs, "chats"))
 	case imp.failedChats > 0:
-		s.line("learning from %s failed and is tried again later; loci jobs shows the errors", countOf(imp.failedChats, "chats"))
+		s.line("learning from %s failed and is tried again later; loci jobs shows the errors", countText(imp.failedChats, "chats"))
 	default:
-		s.line("learned from %s", countOf(total.Jobs, "chats"))
+		s.line("learned from %s", countText(total.Jobs, "chats"))
 	}
 }
 

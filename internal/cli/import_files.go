@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	stdin        = "-"
+	stdinPath    = "-"
 	sniffedBytes = 64 << 10 // number of bytes read to detect the format
 
 	// Limits of an archive's unpacked size: maxUnpacked bytes, and maxExpansion times the packed size unless
@@ -38,7 +38,7 @@ func extensionOf(name string) string { return strings.ToLower(filepath.Ext(name)
 func (b *importer) importPath(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case path == stdin:
+	case path == stdinPath:
 		return b.importFile(ctx, path, os.Stdin)
 	case err != nil:
 		return err
@@ -47,7 +47,7 @@ func (b *importer) importPath(ctx context.Context, path string) error {
 	case extensionOf(path) == ".zip":
 		return b.importArchive(ctx, path, info.Size())
 	}
-	return b.importOpened(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
+	return b.openAndImport(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 }
 
 // isImportable reports whether an import of a folder or archive reads a file of this name.
@@ -56,11 +56,11 @@ func isImportable(name string) bool {
 	case ".md", ".markdown", ".jsonl", ".ndjson":
 		return !strings.HasPrefix(filepath.Base(name), ".")
 	}
-	return exportedChats.MatchString(filepath.Base(name))
+	return exportedChatsPattern.MatchString(filepath.Base(name))
 }
 
 // exportedChatsPattern matches file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the files.
-var exportedChats = lazy.Compile(`^conversations(-\d+)?\.json$`)
+var exportedChatsPattern = lazy.Compile(`^conversations(-\d+)?\.json$`)
 
 // noFilesError returns the error for a folder or archive without a file to import.
 func noFilesError(path string) error {
@@ -81,7 +81,7 @@ func (b *importer) importFolder(ctx context.Context, dir string) error {
 			return nil
 		}
 		files++
-		return b.importOpened(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
+		return b.openAndImport(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 	})
 	if err == nil && files == 0 {
 		return noFilesError(dir)
@@ -107,7 +107,7 @@ func (b *importer) importArchive(ctx context.Context, path string, size int64) (
 			return memory.Errorf(memory.TooLarge, "%s: unpacks to more than %d MiB", path, limit>>20)
 		}
 		remaining -= int64(f.UncompressedSize64)
-		if err := b.importOpened(ctx, path+": "+f.Name, f.Open); err != nil {
+		if err := b.openAndImport(ctx, path+": "+f.Name, f.Open); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (b *importer) importArchive(ctx context.Context, path string, size int64) (
 	return nil
 }
 
-func (b *importer) importOpened(ctx context.Context, name string, open func() (io.ReadCloser, error)) error {
+func (b *importer) openAndImport(ctx context.Context, name string, open func() (io.ReadCloser, error)) error {
 	in, err := open()
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (b *importer) importOpened(ctx context.Context, name string, open func() (i
 func (b *importer) checkReadable(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case path == stdin:
+	case path == stdinPath:
 		return nil
 	case err != nil:
 		return memory.Errorf(memory.Invalid, "%w", err)
@@ -158,7 +158,7 @@ func (b *importer) detectFormat(name string, in *bufio.Reader) (portable.Format,
 	}
 	format := portable.FormatOf(name, head)
 	generic := format == portable.List || format == portable.Mem0 || format == portable.BasicMemory
-	if generic && name != stdin && !slices.Contains(detectedExtensions, extensionOf(name)) {
+	if generic && name != stdinPath && !slices.Contains(detectedExtensions, extensionOf(name)) {
 		return "", memory.Errorf(memory.Invalid, "%s: unknown extension (known: %s); to import the file anyway, add --from %s", name, strings.Join(detectedExtensions, ", "), format)
 	}
 	return format, nil

@@ -100,7 +100,7 @@ func newKeysRotateCommand(g *sharedState) *cobra.Command {
 			if err := completeKeyID(ctx, c, &args[0]); err != nil {
 				return err
 			}
-			return g.printNewKey(cmd)(c.RotateKey(ctx, args[0], client.RotateKey{Grace: int(grace.Seconds()), ExpiresAt: expiryAfter(days)}))
+			return g.printNewKey(cmd)(c.RotateKey(ctx, args[0], client.RotateKey{GraceSeconds: int(grace.Seconds()), ExpiresAt: expiryAfter(days)}))
 		}),
 	}
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old key stays valid")

@@ -71,11 +71,11 @@ type mcpBridge struct {
 }
 
 const (
-	maxMessageBytes = 64 << 20 // maximum length of a message, in bytes
-	maxConcurrent   = 64       // maximum number of concurrent requests
-	versionHeader   = "Mcp-Protocol-Version"
-	parseError      = -32700 // JSON-RPC code of an error in the JSON
-	internalError   = -32603 // JSON-RPC code of any other error
+	maxMessageBytes       = 64 << 20 // maximum length of a message, in bytes
+	maxConcurrentRequests = 64       // maximum number of concurrent requests
+	versionHeader         = "Mcp-Protocol-Version"
+	parseErrorCode        = -32700 // JSON-RPC code of an error in the JSON
+	internalErrorCode     = -32603 // JSON-RPC code of any other error
 )
 
 // rpcMessage has the fields of a message that the bridge reads.
@@ -97,7 +97,7 @@ func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxMessageBytes)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
+	group.SetLimit(maxConcurrentRequests)
 	ended, end := context.WithCancel(ctx)
 	defer end()
 	b.inputCtx = ended
@@ -106,7 +106,7 @@ func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 		defer close(read)
 		for lines.Scan() && ctx.Err() == nil {
 			if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
-				b.startMessage(ctx, group, bytes.Clone(line))
+				b.startForwarding(ctx, group, bytes.Clone(line))
 			}
 		}
 	}()
@@ -123,11 +123,11 @@ func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 }
 
 // startForwarding forwards a message in a goroutine of group, or cancels the request that the message cancels.
-func (b *mcpBridge) startMessage(ctx context.Context, group *errgroup.Group, line []byte) {
+func (b *mcpBridge) startForwarding(ctx context.Context, group *errgroup.Group, line []byte) {
 	var msg rpcMessage
 	if line[0] != '[' { // the server parses a batch itself
 		if err := json.Unmarshal(line, &msg); err != nil && !json.Valid(line) {
-			group.Go(func() error { return b.writeFailure(nil, parseError, "the line is not JSON") })
+			group.Go(func() error { return b.writeFailure(nil, parseErrorCode, "the line is not JSON") })
 			return
 		}
 	}
@@ -155,7 +155,7 @@ func (b *mcpBridge) startMessage(ctx context.Context, group *errgroup.Group, lin
 		}()
 		err := b.forward(ctx, msg, line)
 		if err != nil && ctx.Err() == nil && id != "" {
-			return b.writeFailure(msg.ID, internalError, err.Error())
+			return b.writeFailure(msg.ID, internalErrorCode, err.Error())
 		}
 		return nil
 	})
@@ -296,11 +296,11 @@ func (b *mcpBridge) writeFailure(id json.RawMessage, code int, message string) e
 }
 
 const (
-	hookName     = "hook"          // name of the command
-	hookDeadline = 2 * time.Second // maximum time of a hook, for which the agent waits; recall takes at most a second (recall.deadline_max)
-	maxHookInput = 8 << 20         // maximum length of an event, in bytes
-	maxProject   = 256             // maximum length of a project's name in characters, as in the API
-	maxQuestion  = 20_000          // number of bytes at the start of a prompt that are searched for; the API accepts 100,000 characters
+	hookName          = "hook"          // name of the command
+	hookDeadline      = 2 * time.Second // maximum time of a hook, for which the agent waits; recall takes at most a second (recall.deadline_max)
+	maxHookInputBytes = 8 << 20         // maximum length of an event, in bytes
+	maxProjectLength  = 256             // maximum length of a project's name in characters, as in the API
+	maxQuestionBytes  = 20_000          // number of bytes at the start of a prompt that are searched for; the API accepts 100,000 characters
 )
 
 func newHookCommand(g *sharedState) *cobra.Command {
@@ -348,7 +348,7 @@ func (g *sharedState) runHook(cmd *cobra.Command) (err error) {
 		}
 	}()
 	var e hookEvent
-	if err := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), maxHookInput)).Decode(&e); err != nil {
+	if err := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), maxHookInputBytes)).Decode(&e); err != nil {
 		return fmt.Errorf("no hook event on standard input (%w); loci connect makes an agent run this command", err)
 	}
 	config, err := g.loadConfig(cmd)
@@ -378,11 +378,11 @@ func (g *sharedState) runHook(cmd *cobra.Command) (err error) {
 // handlePrompt prints the memory for a prompt, and records the prompt. It ignores text that the client
 // added in the user's name, and does not record the prompt of a sub-agent, which a model wrote.
 func (e hookEvent) handlePrompt(ctx context.Context, c *client.Client, w io.Writer) error {
-	words := utterance.WithoutWrappers(e.Prompt)
-	if strings.TrimSpace(words) == "" || utterance.IsClientTask(e.Prompt) {
+	text := utterance.WithoutWrappers(e.Prompt)
+	if strings.TrimSpace(text) == "" || utterance.IsClientTask(e.Prompt) {
 		return nil
 	}
-	question := strings.ToValidUTF8(words[:min(len(words), maxQuestion)], "")
+	question := strings.ToValidUTF8(text[:min(len(text), maxQuestionBytes)], "")
 	found, err := c.Search(ctx, client.SearchRequest{Query: question, Block: true, CurrentConversation: e.SessionID, Project: e.projectFolder()})
 	if err != nil {
 		return err
@@ -395,7 +395,7 @@ func (e hookEvent) handlePrompt(ctx context.Context, c *client.Client, w io.Writ
 	if e.AgentID != "" || found.Pause == "memory" {
 		return nil
 	}
-	return e.recordMessage(ctx, c, client.Message{Role: memory.RoleUser, Content: words, ID: e.turnID()})
+	return e.recordMessage(ctx, c, client.Message{Role: memory.RoleUser, Content: text, ID: e.turnID()})
 }
 
 func writeHookOutput(w io.Writer, event, text string) error {
@@ -441,7 +441,7 @@ func (e hookEvent) turnID() string { return cmp.Or(e.TurnID, e.PromptID) }
 // that folder: it is the folder of the shell, which may change during a session.
 func (e hookEvent) projectFolder() string {
 	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.WorkingDir)
-	if len(folder) > maxProject || !filepath.IsAbs(folder) {
+	if len(folder) > maxProjectLength || !filepath.IsAbs(folder) {
 		return ""
 	}
 	return folder

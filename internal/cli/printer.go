@@ -116,19 +116,19 @@ func authorText(author memory.Author) string {
 }
 
 // quoteContextLength is the number of characters shown on each side of a quote.
-const quoteContext = 60
+const quoteContextLength = 60
 
 // quoteText returns a quote in «», with some text before and after it in its turn.
 func (s printer) quoteText(q client.Quote) string {
 	if q.Words == "" {
-		return shorten(q.Before, 2*quoteContext)
+		return shorten(q.Before, 2*quoteContextLength)
 	}
 	before, after := shorten(q.Before, len(q.Before)+1), shorten(q.After, len(q.After)+1)
-	if r := []rune(before); len(r) > quoteContext {
-		before = "…" + string(r[len(r)-quoteContext+1:])
+	if r := []rune(before); len(r) > quoteContextLength {
+		before = "…" + string(r[len(r)-quoteContextLength+1:])
 	}
-	after = oneLine(after, quoteContext)
-	out := "«" + s.styled(bold, shorten(q.Words, 4*quoteContext)) + "»"
+	after = oneLine(after, quoteContextLength)
+	out := "«" + s.styled(bold, shorten(q.Words, 4*quoteContextLength)) + "»"
 	if before != "" {
 		out = before + " " + out
 	}
@@ -161,10 +161,10 @@ type progressLine struct {
 }
 
 // progressInterval is the minimum interval between updates of a progress line.
-const tick = 200 * time.Millisecond
+const progressInterval = 200 * time.Millisecond
 
 func newProgressLine(w io.Writer) *progressLine {
-	p := &progressLine{nextUpdate: time.Now().Add(tick)}
+	p := &progressLine{nextUpdate: time.Now().Add(progressInterval)}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		p.w = w
 	}
@@ -177,7 +177,7 @@ func (p *progressLine) showBytes(label string, done, total int64) {
 }
 
 // bytesReporter returns a function that calls showBytes with the label.
-func (p *progressLine) bytesOf(label string) func(done, total int64) {
+func (p *progressLine) bytesReporter(label string) func(done, total int64) {
 	return func(done, total int64) { p.showBytes(label, done, total) }
 }
 
@@ -190,7 +190,7 @@ func (p *progressLine) update(label string, done, total int64, format func(int64
 	if p.w == nil || time.Now().Before(p.nextUpdate) {
 		return
 	}
-	p.nextUpdate = time.Now().Add(tick)
+	p.nextUpdate = time.Now().Add(progressInterval)
 	if total <= 0 {
 		fmt.Fprintf(p.w, "\r%s %s\x1b[K", label, format(done))
 		return

@@ -101,7 +101,7 @@ func (s printer) printCore(c client.Core) {
 		}
 		s.line("  %s%s", sanitize(f.Content), why)
 	}
-	if len(c.Left) > 0 {
-		s.line("%s", s.styled(dim, fmt.Sprintf("and %d more facts that do not fit; search still finds them", len(c.Left))))
+	if len(c.OverBudget) > 0 {
+		s.line("%s", s.styled(dim, fmt.Sprintf("and %d more facts that do not fit; search still finds them", len(c.OverBudget))))
 	}
 }

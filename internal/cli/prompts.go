@@ -209,8 +209,8 @@ func newPromptsCheckCommand(g *sharedState) *cobra.Command {
 				promptsErr = memory.Errorf(memory.Invalid, "%s: the server would not start with these prompts", config.Prompts)
 			}
 			return errors.Join(g.print(cmd.OutOrStdout(), found, func(out printer) {
-				for _, one := range found.Errors {
-					out.line("%s", filepath.Join(config.Prompts, one)) // each error begins with a file name
+				for _, problem := range found.Errors {
+					out.line("%s", filepath.Join(config.Prompts, problem)) // each error begins with a file name
 				}
 				if len(found.Errors) == 0 {
 					out.line("%s: no errors", config.Prompts)

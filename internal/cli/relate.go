@@ -46,9 +46,9 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 				if len(args) == 1 {
 					return printAnswer(g, cmd, func(out printer, related client.RelatedMemories) { out.printRelated(args[0], related) })(c.Related(ctx, args[0], q))
 				}
-				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
+				req := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
-					return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
+					return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], req))
 				}
 				return printAnswer(g, cmd, func(out printer, created client.MadeRelation) {
 					if created.Run == "" {
@@ -56,7 +56,7 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 						return
 					}
 					out.line("%s %s %s\n%s", created.From, created.Kind, created.To, g.undoHint(created.Run))
-				})(c.Relate(ctx, args[0], in))
+				})(c.Relate(ctx, args[0], req))
 			})
 		},
 	}
@@ -69,7 +69,7 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 // printRelated prints each relation as a sentence, in which "it" is the fact with this id. The relations of
 // that fact come before the relations of more distant facts.
 func (s printer) printRelated(id string, related client.RelatedMemories) {
-	if len(related.Relations)+len(related.Found) == 0 {
+	if len(related.Relations)+len(related.Derived) == 0 {
 		s.line("this fact has no relations")
 		return
 	}
@@ -90,11 +90,11 @@ func (s printer) printRelated(id string, related client.RelatedMemories) {
 			}
 		}
 	}
-	for _, r := range related.Found {
+	for _, r := range related.Derived {
 		content[r.Memory.ID] = shorten(r.Memory.Content, 100)
 		s.line("%s %s %s", describe(r.From), s.styled(dim, string(r.Kind)), describe(r.To))
 	}
-	if related.More {
+	if related.HasMore {
 		s.line("there are more relations: --limit 200 shows them")
 	}
 }

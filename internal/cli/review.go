@@ -52,9 +52,9 @@ func newReviewCommand(g *sharedState) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&r.onlyList, "list", false, "only list the pending facts")
-	f.StringArrayVar(&r.approve, "approve", nil, "approve the fact with this id; may be repeated")
-	f.StringArrayVar(&r.reject, "reject", nil, "reject the fact with this id; may be repeated")
-	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact with a new text, as ID=TEXT; may be repeated")
+	f.StringArrayVar(&r.approveIDs, "approve", nil, "approve the fact with this id; may be repeated")
+	f.StringArrayVar(&r.rejectIDs, "reject", nil, "reject the fact with this id; may be repeated")
+	f.StringArrayVar(&r.edits, "edit", nil, "approve a fact with a new text, as ID=TEXT; may be repeated")
 	f.BoolVar(&r.approveAll, "all-approve", false, "approve all pending facts that no other flag names")
 	f.BoolVar(&r.rejectAll, "all-reject", false, "reject all pending facts that no other flag names")
 	cmd.MarkFlagsMutuallyExclusive("all-approve", "all-reject")
@@ -63,10 +63,10 @@ func newReviewCommand(g *sharedState) *cobra.Command {
 
 // reviewFlags holds the flags of loci review.
 type reviewFlags struct {
-	onlyList              bool
-	approve, reject, edit []string
-	approveAll, rejectAll bool
-	judgements            []client.Judgement // decisions in approveIDs, rejectIDs and edits, set by parse
+	onlyList                     bool
+	approveIDs, rejectIDs, edits []string
+	approveAll, rejectAll        bool
+	judgements                   []client.Judgement // decisions in approveIDs, rejectIDs and edits, set by parse
 }
 
 func (r *reviewFlags) hasJudgements() bool {
@@ -75,18 +75,18 @@ func (r *reviewFlags) hasJudgements() bool {
 
 // parse converts approveIDs, rejectIDs and edits to judgements.
 func (r *reviewFlags) parse() error {
-	for _, id := range r.approve {
+	for _, id := range r.approveIDs {
 		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove})
 	}
-	for _, id := range r.reject {
+	for _, id := range r.rejectIDs {
 		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionReject})
 	}
-	for _, pair := range r.edit {
-		id, words, ok := strings.Cut(pair, "=")
-		if words = strings.TrimSpace(words); !ok || words == "" {
+	for _, pair := range r.edits {
+		id, text, ok := strings.Cut(pair, "=")
+		if text = strings.TrimSpace(text); !ok || text == "" {
 			return memory.Errorf(memory.Invalid, "--edit %s: write it as ID=TEXT", pair)
 		}
-		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
+		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove, Content: text})
 	}
 	if r.onlyList && r.hasJudgements() {
 		return memory.Errorf(memory.Invalid, "--list only lists pending facts; leave it out to decide on them")

@@ -117,7 +117,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 					}
 				}
 				if cut {
-					answer.LeftOut = cutMemories(ctx, c, trace)
+					answer.LeftOut = leftOutMemories(ctx, c, trace)
 				}
 				return g.print(cmd.OutOrStdout(), answer, func(to printer) {
 					out := hitPrinter{to}
@@ -129,7 +129,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 						out.printMisspelt(found.Misspelt)
 					}
 					out.printModelUse(trace)
-					out.printCut(answer.LeftOut, why)
+					out.printLeftOut(answer.LeftOut, why)
 				})
 			})
 		},
@@ -163,7 +163,7 @@ func (w hitPrinter) printBlock(answer client.SearchAnswer) {
 // searchResult is the answer of a search and, with --cut, the memories that the search left out.
 type searchResult struct {
 	client.SearchAnswer
-	LeftOut []cutMemory `json:"cut,omitempty"`
+	LeftOut []leftOutMemory `json:"cut,omitempty"`
 }
 
 func (w hitPrinter) printHits(answer client.SearchAnswer, explain bool) {
@@ -211,7 +211,7 @@ func (w hitPrinter) printWhy(why memory.Why) {
 }
 
 // leftOutReasons describe why each stage of a search leaves out memories. The last stage comes first.
-var cutReasons = []struct{ stage, reason string }{
+var leftOutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
 	{"top_k", "beyond the requested number of hits"},
@@ -229,21 +229,21 @@ var cutReasons = []struct{ stage, reason string }{
 }
 
 // leftOutMemory is a memory that the search left out.
-type cutMemory struct {
+type leftOutMemory struct {
 	client.Memory
 	Stage string     `json:"cut"` // stage of the search that left out the memory
 	Why   memory.Why `json:"why"`
 }
 
 // leftOutMemories returns the memories that the search with the trace t left out, best first within each stage.
-func cutMemories(ctx context.Context, c *client.Client, t memory.Trace) []cutMemory {
-	var out []cutMemory
+func leftOutMemories(ctx context.Context, c *client.Client, t memory.Trace) []leftOutMemory {
+	var out []leftOutMemory
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
 		if err != nil { // the memory is in the global pool, or was removed after the search
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
-		out = append(out, cutMemory{m, h.Cut, h.Why})
+		out = append(out, leftOutMemory{m, h.Cut, h.Why})
 	}
 	return out
 }
@@ -266,8 +266,8 @@ func (w hitPrinter) printModelUse(t memory.Trace) {
 }
 
 // printLeftOut prints the memories that the search left out, grouped by stage.
-func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
-	for _, r := range cutReasons {
+func (w hitPrinter) printLeftOut(memories []leftOutMemory, explain bool) {
+	for _, r := range leftOutReasons {
 		title := fmt.Sprintf("left out (%s): %s\n", r.stage, r.reason)
 		for _, l := range memories {
 			if l.Stage != r.stage {

@@ -42,8 +42,8 @@ func newServeCommand(g *sharedState) *cobra.Command {
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			set, err := g.loadConfig(cmd)
-			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.setPairs, "log.format=json") { // even invalid settings must be reported as JSON
+			cfg, err := g.loadConfig(cmd)
+			if cfg.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.setPairs, "log.format=json") { // even invalid settings must be reported as JSON
 				defer func() {
 					if err != nil {
 						err = jsonLogError{err}
@@ -62,12 +62,12 @@ func newServeCommand(g *sharedState) *cobra.Command {
 				}
 				return next, err
 			}
-			s, err := openServer(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
+			s, err := openServer(cmd.Context(), cfg, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
 			if err != nil {
 				return err
 			}
-			if set.Log.Format == "json" { // every line of the log must be JSON
-				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.RedactedURL(), "models", s.modelsText())
+			if cfg.Log.Format == "json" { // every line of the log must be JSON
+				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", cfg.Upstream.RedactedURL(), "models", s.modelsText())
 			} else {
 				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
 				s.printAddresses(cmd.ErrOrStderr())
@@ -308,8 +308,8 @@ func (c *certificate) withTLS(l net.Listener, cfg config.Config) (net.Listener, 
 			return nil, err
 		}
 		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(cfg.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme")), Client: c.acmeClient}
-		of := m.TLSConfig()
-		t.GetCertificate, t.NextProtos = of.GetCertificate, of.NextProtos
+		acmeConfig := m.TLSConfig()
+		t.GetCertificate, t.NextProtos = acmeConfig.GetCertificate, acmeConfig.NextProtos
 	}
 	return tls.NewListener(l, t), c.load(cfg.TLS)
 }
@@ -338,18 +338,18 @@ func newOpenAPICommand() *cobra.Command {
 const (
 	// minGarbageBytes is the minimum amount of garbage before a collection. At 1,300 recalls per
 	// second, 24 MiB cause seven collections per second; 12 MiB would save little and cause ten.
-	minGarbage = 24 << 20
+	minGarbageBytes = 24 << 20
 	// minGarbagePercent is the minimum amount of garbage before a collection, as a percentage of
 	// the memory in use. It makes collections of a large heap rarer.
-	minPercent = 20
+	minGarbagePercent = 20
 	// otherMemoryBytes is an estimate of the memory in use outside of the index.
-	otherMemory = 8 << 20
+	otherMemoryBytes = 8 << 20
 )
 
 // gcPercent returns the GOGC value for an index of indexBytes: a percentage that allows
 // minGarbageBytes of garbage, but at least minGarbagePercent and at most Go's default of 100.
 func gcPercent(indexBytes int64) int {
-	return int(min(100, max(minPercent, 100*minGarbage/(indexBytes+otherMemory))))
+	return int(min(100, max(minGarbagePercent, 100*minGarbageBytes/(indexBytes+otherMemoryBytes))))
 }
 
 // adjustGC adjusts GOGC to the size of the index until ctx ends, unless the environment sets
@@ -360,8 +360,8 @@ func adjustGC(ctx context.Context, indexBytes func() int64) {
 		return
 	}
 	current := gcPercent(indexBytes())
-	before := debug.SetGCPercent(current)
-	defer debug.SetGCPercent(before)
+	previous := debug.SetGCPercent(current)
+	defer debug.SetGCPercent(previous)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -35,12 +35,12 @@ func newSettingsCommand(g *sharedState) *cobra.Command {
 			}
 			all, server := c.ListSettings(), ""
 			local = local || loadErr != nil || len(g.setPairs) > 0 || g.configFile != "" || cmd.Flags().Changed("profile")
-			var at *client.Client
+			var runningServer *client.Client
 			if !local {
-				at, server = g.runningServer(cmd, c)
+				runningServer, server = g.runningServer(cmd, c)
 			}
-			if at != nil {
-				served, err := at.Settings(cmd.Context())
+			if runningServer != nil {
+				served, err := runningServer.Settings(cmd.Context())
 				if err != nil {
 					return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", server, err)
 				}
@@ -112,10 +112,10 @@ func newSettingsImportCommand(g *sharedState) *cobra.Command {
 // printSettings prints one line per setting.
 func (s printer) printSettings(list []client.Setting) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
-	for _, one := range list {
-		line := one.Key + "\t" + displayValue(one)
-		if one.Own() {
-			line += "\t" + one.From
+	for _, setting := range list {
+		line := setting.Key + "\t" + displayValue(setting)
+		if setting.Own() {
+			line += "\t" + setting.From
 		}
 		fmt.Fprintln(t, line)
 	}
@@ -125,13 +125,13 @@ func (s printer) printSettings(list []client.Setting) {
 
 // printDescriptions prints settings with their descriptions.
 func (s printer) printDescriptions(list []client.Setting) {
-	for i, one := range list {
+	for i, setting := range list {
 		if i > 0 {
 			s.line("")
 		}
-		s.line("%s  %s  (%s)", s.styled(bold, one.Key), displayValue(one), one.From)
-		s.line("  %s", one.Doc)
-		s.line("  %s", s.styled(dim, "--set "+one.Key+"=…, or "+one.Env))
+		s.line("%s  %s  (%s)", s.styled(bold, setting.Key), displayValue(setting), setting.From)
+		s.line("  %s", setting.Doc)
+		s.line("  %s", s.styled(dim, "--set "+setting.Key+"=…, or "+setting.Env))
 	}
 }
 

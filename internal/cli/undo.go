@@ -39,7 +39,7 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 				if err := errors.Join(completeRunID(ctx, c, &req.Run), completeRunID(ctx, c, &req.Change)); err != nil {
 					return err
 				}
-				target, err := undoTarget(ctx, c, &req)
+				target, err := describeUndoTarget(ctx, c, &req)
 				if err != nil {
 					return err
 				}
@@ -53,7 +53,7 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				words, err := textsOf(ctx, c, slices.Concat(undone.Later, undone.Steps))
+				texts, err := textsOf(ctx, c, slices.Concat(undone.Later, undone.Steps))
 				if err != nil {
 					return err
 				}
@@ -62,7 +62,7 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 					if !req.DryRun {
 						next = g.undoHint(undone.Run)
 					}
-					out.printUndo(undone, target, next, words)
+					out.printUndo(undone, target, next, texts)
 				})
 			})
 		},
@@ -79,7 +79,7 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 
 // describeUndoTarget describes the changes that req undoes, or returns "" if nothing can be undone. If req
 // names no run, change or time, it sets req.Run to the last run.
-func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
+func describeUndoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
 	switch {
 	case req.ToTime != nil:
 		return "everything since " + req.ToTime.Local().Format("2006-01-02 15:04:05"), nil
@@ -87,7 +87,7 @@ func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) 
 		return "change " + req.Change, nil
 	}
 	if req.Run == "" {
-		last, err := lastUndoable(ctx, c)
+		last, err := lastUndoableChange(ctx, c)
 		if err != nil || last.Run == "" {
 			return "", err
 		}
@@ -111,7 +111,7 @@ func runText(c client.Change) string {
 // lastUndoableChange returns a change of the last run that can be undone, or the zero Change. It skips runs
 // that erased memories or changed memories that were erased later. It also skips pauses, because
 // people do not regard a pause as a change of memory.
-func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
+func lastUndoableChange(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
 	erased := map[string]bool{} // erased targets and runs; changes are sorted newest first, so an erasure comes before earlier changes of its target
 	for change, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
@@ -157,11 +157,11 @@ func printConflict(ctx context.Context, c *client.Client, req client.UndoRequest
 	if err != nil || len(preview.Later) == 0 {
 		return undoErr
 	}
-	words, err := textsOf(ctx, c, preview.Later)
+	texts, err := textsOf(ctx, c, preview.Later)
 	if err != nil {
 		return undoErr
 	}
-	s.printLaterChanges(preview.Later, words)
+	s.printLaterChanges(preview.Later, texts)
 	return memory.Errorf(memory.Conflict, "later changes prevent the undo; undo them first, or add --cascade to undo all of them")
 }
 
@@ -230,8 +230,8 @@ func newForgetCommand(g *sharedState) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, Erase: erase, DryRun: (len(ids) == 0 || erase) && !yes}
 			selectors := 0
-			for _, is := range []bool{req.Query != "", len(ids) > 0, hasCriteria(filter)} {
-				if is {
+			for _, isSet := range []bool{req.Query != "", len(ids) > 0, hasCriteria(filter)} {
+				if isSet {
 					selectors++
 				}
 			}

@@ -38,11 +38,11 @@ func (s printer) printUpkeep(u client.Upkeep, undoHint string) {
 		return
 	}
 	for _, c := range u.Changes {
-		what := s.changeText(c, nil)
+		description := s.changeText(c, nil)
 		if c.After.Turn != nil {
-			what = "turn " + c.After.Turn.ID
+			description = "turn " + c.After.Turn.ID
 		}
-		s.line("%s%s", s.styled(red, "- "+what), s.reasonText(c))
+		s.line("%s%s", s.styled(red, "- "+description), s.reasonText(c))
 	}
 	if u.DryRun {
 		s.line("to do it: loci upkeep --yes")
@@ -83,7 +83,7 @@ var pauseTexts = map[string]string{
 }
 
 func newRelearnCommand(g *sharedState) *cobra.Command {
-	var in client.RelearnRequest
+	var req client.RelearnRequest
 	var since time.Time
 	cmd := &cobra.Command{
 		Use:   "relearn",
@@ -94,20 +94,20 @@ func newRelearnCommand(g *sharedState) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !since.IsZero() {
-				in.Since = &since
+				req.Since = &since
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeChatID(ctx, c, &in.Conversation); err != nil {
+				if err := completeChatID(ctx, c, &req.Conversation); err != nil {
 					return err
 				}
 				return printAnswer(g, cmd, func(out printer, queued client.Relearning) {
-					out.line("%s queued for learning; loci jobs shows the progress", countOf(queued.Turns, "turns"))
-				})(c.Relearn(ctx, in))
+					out.line("%s queued for learning; loci jobs shows the progress", countText(queued.Turns, "turns"))
+				})(c.Relearn(ctx, req))
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.Conversation, "conversation", "", "only messages of this conversation")
+	f.StringVar(&req.Conversation, "conversation", "", "only messages of this conversation")
 	f.Var(timeFlag{target: &since}, "since", "only messages after this time: 2026-05-03, yesterday, 90m (ago), …")
 	return withMemoryFlags(g, cmd)
 }
@@ -159,14 +159,14 @@ func newJobsCommand(g *sharedState) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				now, err := c.Jobs(ctx)
+				current, err := c.Jobs(ctx)
 				if err != nil {
 					return err
 				}
 				out := struct {
 					client.Jobs
 					Retried []string `json:"retried,omitempty"`
-				}{now, retried}
+				}{current, retried}
 				return g.print(cmd.OutOrStdout(), out, func(out printer) {
 					for _, id := range retried {
 						fmt.Fprintf(out, "queued again: %s\n", id)
@@ -174,7 +174,7 @@ func newJobsCommand(g *sharedState) *cobra.Command {
 					if retryAll && len(retried) == 0 {
 						fmt.Fprintln(out, "no job is parked")
 					}
-					out.printJobs(now.Jobs, time.Now())
+					out.printJobs(current.Jobs, time.Now())
 				})
 			})
 		},
@@ -191,18 +191,18 @@ func retryJobs(ctx context.Context, c *client.Client, ids []string, retryAll boo
 	if !retryAll && len(ids) == 0 {
 		return nil, nil
 	}
-	now, err := c.Jobs(ctx)
+	current, err := c.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	candidates := labelIDs(now.Jobs, func(j client.Job) labeledID { return labeledID{j.ID, string(j.Kind) + ", " + string(j.State)} })
+	candidates := labelIDs(current.Jobs, func(j client.Job) labeledID { return labeledID{j.ID, string(j.Kind) + ", " + string(j.State)} })
 	for i := range ids {
 		if err := completeID(&ids[i], candidates); err != nil {
 			return nil, err
 		}
 	}
 	if retryAll {
-		for _, j := range now.Jobs {
+		for _, j := range current.Jobs {
 			if j.State == memory.JobParked {
 				ids = append(ids, j.ID)
 			}
@@ -237,7 +237,7 @@ func (s printer) printJobs(jobs []client.Job, now time.Time) {
 			next = "  due now"
 		}
 		if j.Attempts > 0 {
-			next += "  failed " + countOf(j.Attempts, "times")
+			next += "  failed " + countText(j.Attempts, "times")
 		}
 		s.line("%s %-9s %s  since %s%s", state, j.Kind, j.ID, formatTime(j.CreatedAt), next)
 		if j.Error != "" {

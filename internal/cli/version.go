@@ -15,7 +15,7 @@ func newVersionCommand(g *sharedState) *cobra.Command {
 		Example: "  loci version\n  loci version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := obs.Built()
+			b := obs.BuildInfo()
 			return g.print(cmd.OutOrStdout(), b, func(out printer) {
 				out.line("loci %s\ncommit    %s\ngo        %s\nplatform  %s", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Platform)
 			})

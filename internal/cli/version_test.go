@@ -23,8 +23,8 @@ func TestVersionPrintsTheBuild(t *testing.T) {
 		}
 	}
 	var got obs.Build
-	if err := json.Unmarshal([]byte(try(s.loci(t, "version", "--json")).orFail(t)), &got); err != nil || got != obs.Built() {
-		t.Errorf("JSON: got %+v, %v; want %+v", got, err, obs.Built())
+	if err := json.Unmarshal([]byte(try(s.loci(t, "version", "--json")).orFail(t)), &got); err != nil || got != obs.BuildInfo() {
+		t.Errorf("JSON: got %+v, %v; want %+v", got, err, obs.BuildInfo())
 	}
 	if len(s.got) > 0 {
 		t.Errorf("asked the server %q, want nothing", s.got)

@@ -60,17 +60,17 @@ func (a StoreAddress) check() error {
 
 // Networks parses the addresses and networks in the settings trusted and proxies.
 func (c *Config) Networks() (trusted, proxies []netip.Prefix, err error) {
-	if trusted, err = networks("trusted", c.Trusted); err != nil {
+	if trusted, err = parseNetworks("trusted", c.Trusted); err != nil {
 		return nil, nil, err
 	}
-	proxies, err = networks("proxies", c.Proxies)
+	proxies, err = parseNetworks("proxies", c.Proxies)
 	return trusted, proxies, err
 }
 
 // parseNetworks parses the value of the setting key, a list of addresses and networks. An empty list yields nil.
-func networks(key string, list []string) ([]netip.Prefix, error) {
+func parseNetworks(key string, values []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
-	for _, s := range list {
+	for _, s := range values {
 		p, err := netip.ParsePrefix(s)
 		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
 			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil

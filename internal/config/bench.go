@@ -15,12 +15,12 @@ const benchDeadline = 10 * time.Second
 // BenchConfig returns settings for measurements in a separate memory: the overrides, and the values of c
 // that affect results (models, recall, index, learning by rules). The error is [memory.Invalid] if c
 // names a server, because measurements use no server.
-func (c Config) BenchConfig(settings map[string]string) (Config, error) {
+func (c Config) BenchConfig(overrides map[string]string) (Config, error) {
 	if c.sourceRank("addr") == flagRank || c.isServerURL() {
 		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; remove --addr")
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
-	maps.Copy(flags, settings)
+	maps.Copy(flags, overrides)
 	bench, err := Load(Sources{Flags: flags})
 	if err != nil {
 		return Config{}, err

@@ -7,7 +7,7 @@ import (
 
 // TestABenchRecallsAsTheProfileDoes, whichever embedder is chosen for it.
 func TestABenchRecallsAsTheProfileDoes(t *testing.T) {
-	for _, profile := range Profiles() {
+	for _, profile := range ProfileNames() {
 		c, err := Load(Sources{Flags: map[string]string{"profile": profile, "models_dir": t.TempDir(), "upstream.url": "http://localhost:1/v1"}})
 		if err != nil {
 			t.Fatal(err)

@@ -304,7 +304,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without it, anybody on another machine could read all memory", key)
 		}
 	}
-	if c.UsersHeader != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.UsersHeader), nameLetters) != "") {
+	if c.UsersHeader != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.UsersHeader), nameCharacters) != "") {
 		return memory.Errorf(memory.Invalid, "users_header: must be the name of a header, and needs proxies (LOCI_PROXIES): Loci reads the header only from these addresses")
 	}
 	if err := c.TLS.check(); err != nil {
@@ -323,7 +323,7 @@ func (c *Config) check() error {
 		return memory.Errorf(memory.Invalid, "front_key: needs api_key (LOCI_API_KEY), and must have a different value")
 	}
 	for _, pattern := range c.Forward.Drop {
-		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" {
+		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameCharacters) != "" {
 			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
 		}
 	}
@@ -359,7 +359,7 @@ func (c *Config) check() error {
 	if c.Recall.Score == "reranker" && c.Reranker == "none" {
 		return memory.Errorf(memory.Invalid, "recall.score: the value reranker needs a model in the setting reranker")
 	}
-	if !validCollection(c.Chroma.Collection) {
+	if !isCollectionPrefix(c.Chroma.Collection) {
 		return memory.Errorf(memory.Invalid, "chroma.collection: invalid name %q; use 3 to 60 letters a to z, digits, dots, underscores and hyphens, beginning with a letter or digit", c.Chroma.Collection)
 	}
 	if c.VaultGit && c.Vault == "" {
@@ -406,8 +406,8 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
 		}
 	}
-	if b := c.Index.Budget; b < minBudget || b > maxBudget {
-		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)
+	if b := c.Index.Budget; b < minIndexBudget || b > maxIndexBudget {
+		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minIndexBudget, maxIndexBudget)
 	}
 	return nil
 }
@@ -416,7 +416,7 @@ func (s SSOConfig) check(hasKey, hasProxies bool) error {
 	switch {
 	case s.Issuer != "" && (!hasKey || s.ClientID == ""):
 		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
-	case len(s.Header) > 2, len(s.Header) > 0 && !hasProxies, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
+	case len(s.Header) > 2, len(s.Header) > 0 && !hasProxies, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameCharacters) != "" }):
 		return memory.Errorf(memory.Invalid, "sso.header: must be the names of one or two headers, and needs proxies (LOCI_PROXIES): Loci reads the headers only from these addresses")
 	}
 	return nil
@@ -424,8 +424,8 @@ func (s SSOConfig) check(hasKey, hasProxies bool) error {
 
 // The bounds of index.budget, in bytes. A budget below minIndexBudget could not hold the index of one user.
 const (
-	minBudget Bytes = 1 << 20
-	maxBudget Bytes = 1 << 40
+	minIndexBudget Bytes = 1 << 20
+	maxIndexBudget Bytes = 1 << 40
 )
 
 // Names in the data folder. The index folder can be deleted while Loci is not running.
@@ -460,12 +460,12 @@ func (c *Config) SetSource(key, source string) {
 }
 
 // isCollectionPrefix reports whether Chroma accepts names of collections that begin with prefix.
-func validCollection(name string) bool {
-	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
-		strings.Trim(strings.ToLower(name), nameLetters) == ""
+func isCollectionPrefix(prefix string) bool {
+	return len(prefix) >= 3 && len(prefix) <= 60 && prefix[0] != '.' && prefix[0] != '_' && prefix[0] != '-' &&
+		strings.Trim(strings.ToLower(prefix), nameCharacters) == ""
 }
 
-const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // expandHome expands a leading ~ in the value of a setting.
 func expandHome(key, path string) (string, error) {

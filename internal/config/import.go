@@ -32,7 +32,7 @@ var foreignSettings = []foreignSetting{
 	{"chroma_dir", "assistant", "", nil},
 
 	{"openai_api_key", "platform", "upstream.key", nil},
-	{"use_llm_intent", "platform", "query.intents", boolTo("keywords", "embedding")},
+	{"use_llm_intent", "platform", "query.intents", boolConverter("keywords", "embedding")},
 	{"summary_interval", "platform", "summaries.every", nil},
 	{"top_k", "platform", "recall.top_k", nil},
 
@@ -43,12 +43,12 @@ var foreignSettings = []foreignSetting{
 	{"mmr_lambda", "agent-cli", "", nil},
 	{"recency_weight", "agent-cli", "recall.recency_weight", nil},
 	{"score_threshold", "agent-cli", "recall.threshold", nil},
-	{"enable_summarization", "agent-cli", "summaries.mode", boolTo("off", "on")},
+	{"enable_summarization", "agent-cli", "summaries.mode", boolConverter("off", "on")},
 }
 
 const openAIURL = "https://api.openai.com/v1"
 
-func boolTo(falseValue, trueValue string) func(string) (string, error) {
+func boolConverter(falseValue, trueValue string) func(string) (string, error) {
 	return func(s string) (string, error) {
 		b, err := strconv.ParseBool(strings.ToLower(s))
 		if b {
@@ -109,7 +109,7 @@ func Import(file string, data []byte) (ImportedSettings, error) {
 	if len(out.Settings) == 0 {
 		return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: the file has no supported setting; docs/profiles.md lists the supported names", file)
 	}
-	for _, profile := range Profiles() {
+	for _, profile := range ProfileNames() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}

@@ -35,7 +35,7 @@ func (c *Config) ModelsFolder() (string, error) {
 }
 
 // LocalModelNames returns the names of the local models that the settings embedder and reranker name.
-func (c *Config) ModelsInUse() []string {
+func (c *Config) LocalModelNames() []string {
 	var out []string
 	for _, s := range []string{c.Embedder, c.Reranker} {
 		if name, ok := strings.CutPrefix(s, LocalModel); ok {

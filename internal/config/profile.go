@@ -22,7 +22,7 @@ var profileFiles embed.FS
 const defaultProfile = "default"
 
 // ProfileNames returns the names of all profiles, the default profile first.
-func Profiles() []string {
+func ProfileNames() []string {
 	files, err := fs.Glob(profileFiles, "profiles/*.yaml")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -40,8 +40,8 @@ func loadProfile(name string) (map[string]any, Preset, error) {
 	if name == defaultProfile {
 		return nil, defaultPreset(), nil
 	}
-	if !slices.Contains(Profiles(), name) {
-		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: unknown profile %s; valid: %s", name, strings.Join(Profiles(), ", "))
+	if !slices.Contains(ProfileNames(), name) {
+		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: unknown profile %s; valid: %s", name, strings.Join(ProfileNames(), ", "))
 	}
 	file := "profiles/" + name + ".yaml"
 	data, err := profileFiles.ReadFile(file)
@@ -61,7 +61,7 @@ func loadProfile(name string) (map[string]any, Preset, error) {
 }
 
 // profileName returns the value of the setting profile; later sources override earlier sources.
-func profileNamed(sources []map[string]any) (string, error) {
+func profileName(sources []map[string]any) (string, error) {
 	name := defaultProfile
 	for _, values := range sources {
 		switch v := values["profile"].(type) {
@@ -69,7 +69,7 @@ func profileNamed(sources []map[string]any) (string, error) {
 		case string:
 			name = v
 		default:
-			return "", memory.Errorf(memory.Invalid, "profile: unknown profile %v; valid: %s", v, strings.Join(Profiles(), ", "))
+			return "", memory.Errorf(memory.Invalid, "profile: unknown profile %v; valid: %s", v, strings.Join(ProfileNames(), ", "))
 		}
 	}
 	return name, nil
@@ -99,10 +99,10 @@ func (c *Config) MissingModels() []string { return c.missingModels }
 // replaceMissingModels replaces missing models of the profile (a local model without a folder, a remote
 // model without embed.url). A missing embedder becomes AutoEmbedder; the replacement is chosen when models
 // are opened. The argument profile has the profile's settings.
-func (c *Config) replaceMissing(profile map[string]any) error {
+func (c *Config) replaceMissingModels(profile map[string]any) error {
 	c.profileEmbedder, _ = profile["embedder"].(string)
 	if c.sources["embedder"] == profileSource(c.Profile) {
-		missing, err := c.missingAdvice(c.Embedder)
+		missing, err := c.missingModelAdvice(c.Embedder)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (c *Config) replaceMissing(profile map[string]any) error {
 		}
 	}
 	if c.sources["reranker"] == profileSource(c.Profile) {
-		missing, err := c.missingAdvice(c.Reranker)
+		missing, err := c.missingModelAdvice(c.Reranker)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (c *Config) UsesProfileEmbedder() bool {
 }
 
 // missingModelAdvice returns advice on how to get a missing model, or "" if the model is available.
-func (c *Config) missingAdvice(model string) (string, error) {
+func (c *Config) missingModelAdvice(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()
 		if err != nil {

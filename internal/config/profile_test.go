@@ -57,7 +57,7 @@ func TestProfilesPageIsUpToDate(t *testing.T) {
 // profileTables returns what each profile sets, and what it decides besides, as Markdown.
 func profileTables(t *testing.T) string {
 	t.Helper()
-	names := Profiles()
+	names := ProfileNames()
 	head := " | " + strings.Join(names, " | ") + " |\n" + strings.Repeat("|---", len(names)+1)
 	var settings, presets strings.Builder
 	settings.WriteString("\n| setting" + head + "|\n")
@@ -160,7 +160,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"desktop": {Turns: "none", Reach: "user", Fallback: "none", Messages: 3, EmbedAs: "question", Lambda: 0.7, Reply: "ops", Context: 8, Exchanges: 2},
 	}
 	names := [5]string{"assistant", "platform", "openwebui", "agent-cli", "desktop"}
-	if got := Profiles(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "coding", "desktop", "openwebui", "platform"}) {
+	if got := ProfileNames(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "coding", "desktop", "openwebui", "platform"}) {
 		t.Fatalf("the profiles are %v", got)
 	}
 	for i, name := range names {

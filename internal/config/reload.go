@@ -6,7 +6,7 @@ import (
 )
 
 // reloadableKeys lists the settings that a running server can change.
-var reloadable = []string{
+var reloadableKeys = []string{
 	"log.level", "limits.requests", "limits.tokens", "limits.concurrent", "hosts", "trusted", "proxies", "cors.origins", "audit.keep",
 	"tls.cert", "tls.key",
 }
@@ -21,7 +21,7 @@ func (c *Config) Reload(next Config) (out Config, applied, needRestart []string)
 	for _, s := range settings() {
 		switch {
 		case reflect.DeepEqual(current[s.Key].Interface(), wanted[s.Key].Interface()):
-		case slices.Contains(reloadable, s.Key):
+		case slices.Contains(reloadableKeys, s.Key):
 			current[s.Key].Set(wanted[s.Key])
 			applied = append(applied, s.Key)
 		default:

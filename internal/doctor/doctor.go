@@ -44,7 +44,7 @@ type Doctor struct {
 	Backups        *backup.Maker
 	Schedule       *backup.Schedule // nil without a schedule
 	Learner        *models.Learner
-	EmbedderChoice models.Choice
+	EmbedderChoice models.EmbedderChoice
 	Log            *slog.Logger
 
 	warnings warnings
@@ -52,9 +52,9 @@ type Doctor struct {
 
 // Examine checks the folders, the vault, the database, the index and the models. If confirmDeletions is set,
 // it also forgets the memories of vault files that disappeared together.
-func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
+func (d *Doctor) Examine(ctx context.Context, confirmDeletions bool) (client.Checkup, error) {
 	c := report{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
-	if err := d.checkVault(ctx, &c, confirm); err != nil {
+	if err := d.checkVault(ctx, &c, confirmDeletions); err != nil {
 		return client.Checkup{}, err
 	}
 	d.checkFolders(&c)
@@ -66,8 +66,8 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	if looked, _ := d.Schedule.Report(); looked != "" {
 		c.addChecked("%s", looked)
 	}
-	c.Findings = append(c.Findings, d.knownProblems()...)
-	c.Findings = append(c.Findings, d.skippedModels(c.addChecked)...)
+	c.Findings = append(c.Findings, d.knownFindings()...)
+	c.Findings = append(c.Findings, d.skippedModelFindings(c.addChecked)...)
 	return c.Checkup, ctx.Err()
 }
 
@@ -81,25 +81,25 @@ func (c *report) addFinding(part, path, problem, solution string) {
 	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, Problem: problem, Fix: solution})
 }
 
-func (d *Doctor) checkVault(ctx context.Context, c *report, confirm bool) error {
+func (d *Doctor) checkVault(ctx context.Context, c *report, confirmDeletions bool) error {
 	if d.Vault == nil {
-		if confirm {
+		if confirmDeletions {
 			return memory.Errorf(memory.Invalid, "cannot confirm deletions without a vault")
 		}
 		return nil
 	}
-	r, refused, err := d.Vault.ScanWithReasons(ctx, confirm)
+	r, refused, err := d.Vault.ScanWithReasons(ctx, confirmDeletions)
 	if err != nil {
 		return err
 	}
-	c.addChecked("vault %s: %s", d.Vault.Store.Dir(), countOf(r.FileCount, "file"))
+	c.addChecked("vault %s: %s", d.Vault.Store.Dir(), countText(r.FileCount, "file"))
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
 		c.addChecked("the vault's history begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
 	for _, p := range r.Problems {
 		c.addFinding("vault", p.Path, p.Reason, cmp.Or(p.Advice, "correct the file or remove it from the vault; Loci does not change it"))
 	}
-	for _, path := range r.Conflicts {
+	for _, path := range r.ConflictFiles {
 		what := "text by a person that Loci did not import"
 		if why := refused[path]; why != "" {
 			what += ": " + why
@@ -117,12 +117,12 @@ func (d *Doctor) checkVault(ctx context.Context, c *report, confirm bool) error 
 		}
 		c.addFinding("vault", e.Path, "the edit of this file is not applied: "+err.Error(), do)
 	}
-	if c.HeldDeletions = len(r.Unconfirmed); c.HeldDeletions > 0 {
+	if c.HeldDeletions = len(r.UnconfirmedDeletions); c.HeldDeletions > 0 {
 		are := " are"
 		if c.HeldDeletions == 1 {
 			are = " is"
 		}
-		c.addFinding("vault", "", countOf(c.HeldDeletions, "file")+are+" deleted at the same time, such as "+r.Unconfirmed[0].Path,
+		c.addFinding("vault", "", countText(c.HeldDeletions, "file")+are+" deleted at the same time, such as "+r.UnconfirmedDeletions[0].Path,
 			"restore the files; or, if you deleted them on purpose, forget their memories: loci doctor --confirm")
 	}
 	if err := d.Vault.Store.Ping(ctx); err != nil {
@@ -154,9 +154,9 @@ func (d *Doctor) checkDatabase(ctx context.Context, c *report) {
 		c.addFinding("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
-	c.addChecked("database: %s, %s, %s waiting or running", countOf(totals.Facts, "fact"), countOf(totals.Turns, "turn"), countOf(unfinished, "job"))
+	c.addChecked("database: %s, %s, %s waiting or running", countText(totals.Facts, "fact"), countText(totals.Turns, "turn"), countText(unfinished, "job"))
 	for _, owner := range slices.Sorted(maps.Keys(parked)) {
-		c.addFinding("database", "", countOf(parked[owner], "job")+" of "+owner.DisplayName()+" failed too often", "to list the jobs: loci jobs --user "+owner.Name())
+		c.addFinding("database", "", countText(parked[owner], "job")+" of "+owner.DisplayName()+" failed too often", "to list the jobs: loci jobs --user "+owner.Name())
 	}
 }
 
@@ -186,8 +186,8 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 // Checking a database of more than smallDatabaseBytes takes seconds. The check starts only after checkDelay,
 // in order not to delay the first requests.
 const (
-	smallDatabase = 32 << 20
-	checkAfter    = 2 * time.Second
+	smallDatabaseBytes = 32 << 20
+	checkDelay         = 2 * time.Second
 )
 
 // CheckInBackground checks the database once, because queries do not detect missing index rows. After a
@@ -196,9 +196,9 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	if d.Database == nil || d.Config.Store.IsServer() {
 		return nil
 	}
-	if d.Database.Size() > smallDatabase {
+	if d.Database.Size() > smallDatabaseBytes {
 		select {
-		case <-time.After(checkAfter):
+		case <-time.After(checkDelay):
 		case <-ctx.Done():
 			return nil
 		}
@@ -216,7 +216,7 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 }
 
 // countText returns a number with its noun, such as "2 facts"; noun is the singular.
-func countOf(n int, noun string) string {
+func countText(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -305,16 +305,16 @@ func (d *Doctor) checkChroma(ctx context.Context, c *report) {
 	case err != nil:
 		c.addFinding("chroma", at, err.Error(), "check that the Chroma server runs at this address; until it answers, search is by words only; then Loci fills it from the store automatically")
 	case is.Missing+is.Extra > 0:
-		c.addFinding("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d vectors that the store does not have", name, is.Missing, countOf(is.Memories, "vector"), is.Extra), "no action is needed: Loci copies the vectors again; check again in a minute")
+		c.addFinding("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d vectors that the store does not have", name, is.Missing, countText(is.Memories, "vector"), is.Extra), "no action is needed: Loci copies the vectors again; check again in a minute")
 	default:
-		c.addChecked("chroma %s: the collection %s has %s, the same as the store", at, name, countOf(is.Memories, "vector"))
+		c.addChecked("chroma %s: the collection %s has %s, the same as the store", at, name, countText(is.Memories, "vector"))
 	}
 }
 
 func (d *Doctor) checkModels(c *report) {
 	is, _ := d.EmbedderChoice.Current()
 	c.addChecked("%s", strings.TrimSuffix(fmt.Sprintf("embedder: %s (%s); suggestion: %s", is.Embedder, is.Why, is.Suggestion), "; suggestion: "))
-	names := d.Config.ModelsInUse()
+	names := d.Config.LocalModelNames()
 	if len(names) == 0 {
 		return
 	}
@@ -369,7 +369,7 @@ const missedLimit = 20
 
 // skippedModelFindings reports models that are currently skipped, or that did not answer for many questions. For
 // other models it calls addChecked with the share of questions that were answered without the model.
-func (d *Doctor) skippedModels(addChecked func(format string, args ...any)) (findings []client.Finding) {
+func (d *Doctor) skippedModelFindings(addChecked func(format string, args ...any)) (findings []client.Finding) {
 	is, _ := d.EmbedderChoice.Current()
 	for _, m := range []struct {
 		key, name, consequence string
@@ -379,7 +379,7 @@ func (d *Doctor) skippedModels(addChecked func(format string, args ...any)) (fin
 		{"reranker", d.Config.Reranker, "results are not reranked", d.Engine.Reranker},
 	} {
 		missed, asked := d.Engine.Metrics.MissedQuestions(m.key, d.Engine.Now())
-		what := fmt.Sprintf("%d of %s in the last hour (%d %%) were answered without the %s", missed, countOf(asked, "question"), 100*missed/max(1, asked), m.key)
+		what := fmt.Sprintf("%d of %s in the last hour (%d %%) were answered without the %s", missed, countText(asked, "question"), 100*missed/max(1, asked), m.key)
 		do := "reduce the load of this machine, use a smaller model (loci models), or raise recall.deadline_max"
 		if core.IsRemote(m.model) {
 			do = "Loci retries the model automatically; if the model is always too slow, raise recall.deadline or use a faster model"
@@ -402,7 +402,7 @@ func (c *report) checkServer(ctx context.Context, part string, o llm.Options) {
 		return
 	}
 	shown := config.RedactURL(o.BaseURL)
-	status, err := requestModels(ctx, o)
+	status, err := modelListStatus(ctx, o)
 	switch {
 	case err != nil:
 		c.addFinding(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
@@ -416,7 +416,7 @@ func (c *report) checkServer(ctx context.Context, part string, o llm.Options) {
 }
 
 // modelListStatus requests a server's list of models and returns the HTTP status.
-func requestModels(ctx context.Context, o llm.Options) (status int, err error) {
+func modelListStatus(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {
 		return 0, err

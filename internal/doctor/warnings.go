@@ -44,7 +44,7 @@ func (d *Doctor) Warn(finding client.Finding) func() {
 }
 
 // knownFindings returns the revealed mistakes, unavailable models and problems with backups.
-func (d *Doctor) knownProblems() []client.Finding {
+func (d *Doctor) knownFindings() []client.Finding {
 	d.warnings.mu.Lock()
 	found := slices.Clone(d.warnings.findings)
 	d.warnings.mu.Unlock()
@@ -63,5 +63,5 @@ func (d *Doctor) knownProblems() []client.Finding {
 
 // Warnings returns the known problems, and models that are skipped or did not answer for many questions.
 func (d *Doctor) Warnings() []client.Finding {
-	return append(d.knownProblems(), d.skippedModels(func(string, ...any) {})...)
+	return append(d.knownFindings(), d.skippedModelFindings(func(string, ...any) {})...)
 }

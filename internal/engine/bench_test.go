@@ -40,9 +40,9 @@ func filled(b *testing.B, turns int) *rig {
 	b.Helper()
 	r := newRig(b, stores["sqlite"])
 	say := speaker(1)
-	for done := 0; done < turns; done += exchange.IngestBatch {
+	for done := 0; done < turns; done += exchange.MaxTurnsPerWrite {
 		talk := exchange.IngestRequest{Conversation: fmt.Sprint("c", done)}
-		for range exchange.IngestBatch {
+		for range exchange.MaxTurnsPerWrite {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: "I " + say(12)})
 		}
 		if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {

@@ -154,7 +154,7 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 func TestABlockThatComesTooLateIsNotKept(t *testing.T) {
 	c := core.NewBlockCache()
 	begun := c.Epoch()
-	c.Forget(core.BlocksFor(ana))
+	c.Forget(core.BlockOwnedBy(ana))
 	c.Put(core.CachedBlock{Owner: ana, ChainHash: "c", Text: "The cellar holds marzipan"}, begun)
 	if b, ok := c.Get(ana, "c"); ok {
 		t.Errorf("kept %+v", b)

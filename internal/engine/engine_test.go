@@ -122,7 +122,7 @@ func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 		ctx := context.Background()
 		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "before"}}}))
 		talk := exchange.IngestRequest{Conversation: "c", IdempotencyKey: "k"}
-		for i := range 2*exchange.IngestBatch + 7 {
+		for i := range 2*exchange.MaxTurnsPerWrite + 7 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
 		}
 		whole := r.Store
@@ -210,7 +210,7 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	llm := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
+	llm := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "no model today"), Reusable: true})
 	r.LLM = llm
 	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
 	job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)

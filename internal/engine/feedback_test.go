@@ -65,7 +65,7 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, answered("It is a lighthouse."))
 		r.Background.Wait()
-		r.Curate.CreditUses(ctx, ana, curate.UsesPerWrite) // too few yet
+		r.Curate.CreditUses(ctx, ana, curate.UsedFactsPerWrite) // too few yet
 		if got := r.confidence(t, said.ID); got != 0.5 {
 			t.Errorf("at once it is %v sure, want the use to wait", got)
 		}

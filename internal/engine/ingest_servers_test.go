@@ -77,17 +77,17 @@ func TestTwoServersOfWhichOneDeletesAChatLeaveWhatIsSaidSince(t *testing.T) {
 func TestATalkGoesOnAfterWhatIsNotToBeRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		talk := exchange.IngestRequest{Conversation: "c", Learn: true}
-		for i := range exchange.IngestBatch + 1 {
+		for i := range exchange.MaxTurnsPerWrite + 1 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
 		}
-		talk.Messages[exchange.IngestBatch-1].Content = "Don't remember this: I take Prozac."
+		talk.Messages[exchange.MaxTurnsPerWrite-1].Content = "Don't remember this: I take Prozac."
 		batches := 0
 		r.Store = &interrupted{r.Store, func(memory.Batch) { batches++ }}
 		kept := r.keeps(t, talk)
-		last, err := r.Get(t.Context(), ana, kept.TurnIDs[exchange.IngestBatch])
-		if err != nil || last.Turn.Index != exchange.IngestBatch || last.Turn.Parent != kept.TurnIDs[exchange.IngestBatch-1] || batches != 2 {
+		last, err := r.Get(t.Context(), ana, kept.TurnIDs[exchange.MaxTurnsPerWrite])
+		if err != nil || last.Turn.Index != exchange.MaxTurnsPerWrite || last.Turn.Parent != kept.TurnIDs[exchange.MaxTurnsPerWrite-1] || batches != 2 {
 			t.Errorf("the last turn is at %d after %s, %v, and %d batches were written; want it at %d after %s, and 2",
-				last.Turn.Index, last.Turn.Parent, err, batches, exchange.IngestBatch, kept.TurnIDs[exchange.IngestBatch-1])
+				last.Turn.Index, last.Turn.Parent, err, batches, exchange.MaxTurnsPerWrite, kept.TurnIDs[exchange.MaxTurnsPerWrite-1])
 		}
 	})
 }

@@ -80,7 +80,7 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 		for _, c := range []struct{ says, fact, action, target, reason string }{
 			{"I live in Berlin.", "User lives in Berlin", "add", "", "new"},
 			{"I moved to Lisbon.", "User lives in Lisbon", "replace", "User lives in Berlin", "a newer home"},
-			{"As I said, I live in Lisbon.", "User lives in Lisbon", "ignore", "User lives in Lisbon", obs.Redundant},
+			{"As I said, I live in Lisbon.", "User lives in Lisbon", "ignore", "User lives in Lisbon", obs.ReasonRedundant},
 			{"Thanks, that is all.", "", "", "", ""},
 			{"Please forget that I live in Lisbon.", "", "", "", ""},
 		} {

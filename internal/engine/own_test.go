@@ -52,7 +52,7 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			t.Errorf("the prompt is without the wish or the time in Tokyo:\n%s", p)
 		}
 		lima, _ := time.LoadLocation("America/Lima")
-		r.Clients.Record(ana, core.ClientInfo{TimeZone: lima})
+		r.LastClients.Record(ana, core.ClientInfo{TimeZone: lima})
 		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
 			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
 		}

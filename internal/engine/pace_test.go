@@ -23,7 +23,7 @@ func paced(t *testing.T, reranks bool) (r *restarted, model *layered) {
 	plain := newRig(t, stores["inmem"])
 	embedder, reranker := &layered{}, &layered{}
 	r = again(t, plain.Store, plain.clock, embedder)
-	r.Opts.Deadline, r.Opts.MaxDeadline, r.Metrics = byWords, bound, obs.NewMetrics()
+	r.Opts.Deadline, r.Opts.SlowModelDeadline, r.Metrics = byWords, bound, obs.NewMetrics()
 	r.teas(t, 12)
 	if reranks {
 		r.Reranker = reranker

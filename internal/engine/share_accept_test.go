@@ -284,7 +284,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 func TestAdminsShareWithoutConsentIfSet(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Accept = share.AcceptAdmins
+		r.Opts.Acceptance = share.AcceptAdmins
 		byUser, byAdmin := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.offer(t, byUser.ID)
 		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her))
@@ -305,7 +305,7 @@ func TestSharingWithUsersCanBeOff(t *testing.T) {
 		ctx := context.Background()
 		shared, fresh := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.share(t, shared.ID, "user/ben", false)
-		r.Opts.Accept = share.AcceptOff
+		r.Opts.Acceptance = share.AcceptOff
 		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
 			t.Errorf("shared with a user: %v, want forbidden by share.accept", err)
 		}

@@ -170,7 +170,7 @@ func TestErasingAFactOfTheSameIDLeavesTheJournalOfOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, anas)
 		r.forge(t, f.ID)
-		value := memory.ProfileEntry{Owner: eve, Key: share.SharedKeys + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.Time()}
+		value := memory.ProfileEntry{Owner: eve, Key: share.ShareKeyPrefix + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.Time()}
 		r.shareBy(t, ana, f.ID, false, nil)
 		noError(t)(r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &value}}))
 		r.settle(t)

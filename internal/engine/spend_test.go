@@ -15,7 +15,7 @@ import (
 func TestSpendingStopsLearningForTheDay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.llm = memtest.NewLLM(memtest.ScriptLine{Text: "NOTHING", Always: true})
+		r.llm = memtest.NewLLM(memtest.ScriptLine{Text: "NOTHING", Reusable: true})
 		r.LLM = r.llm
 		r.Opts.Learn.Spending = core.Spending{InputPrice: 1e6, OutputPrice: 2e6, DailyTokenLimit: 1}
 		p := memory.Prompt{Name: "extract", System: "What is there to know?", User: "I like tea."}

@@ -141,7 +141,7 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		r.share(t, f.ID, "user/ben", true)
 		r.note(t, ana, "Ana knows Wanda")
-		shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
+		shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.ShareKeyPrefix + f.ID})
 		if err != nil || len(shares) != 2 {
 			t.Fatalf("%d changes, %v; want two", len(shares), err)
 		}

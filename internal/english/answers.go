@@ -16,8 +16,8 @@ func IsAnswerPreference(fact string) bool {
 		return false
 	}
 	has := func(in *lazy.Set) bool { return slices.ContainsFunc(words, in.Has) }
-	own := slices.ContainsFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" || w == "my" })
-	return has(answerWords) && (has(wishWords) && own || orderWords.Has(words[0])) || strings.Contains(fact, "from now on:")
+	isOfUser := slices.ContainsFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" || w == "my" })
+	return has(answerWords) && (has(wishWords) && isOfUser || orderWords.Has(words[0])) || strings.Contains(fact, "from now on:")
 }
 
 // maxPreferenceWords is the maximum number of words of a fact about answers.

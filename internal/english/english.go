@@ -38,16 +38,16 @@ func ParseSentences(s string) []Sentence {
 }
 
 // maxSentenceWords is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
-const longestSentence = 28
+const maxSentenceWords = 28
 
 // sentencesFrom returns a sentence with its clauses, or several sentences if the sentence is long.
 func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence) {
 	spans := splitClauses(s, sentence)
-	long := len(strings.Fields(sentence.Slice(s))) > longestSentence
-	words := longestSentence
+	long := len(strings.Fields(sentence.Slice(s))) > maxSentenceWords
+	words := maxSentenceWords
 	for _, span := range spans {
 		c := Clause{Span: span, Mood: moodOf(span.Slice(s))}
-		if n := len(out); n > 0 && (!long || words < longestSentence/2) {
+		if n := len(out); n > 0 && (!long || words < maxSentenceWords/2) {
 			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
 		} else {
 			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, IsPasted: isPasted}), 0
@@ -58,14 +58,14 @@ func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence)
 }
 
 // minClauseWords is the minimum number of words of a clause; a shorter part joins the previous clause.
-const shortClause = 3
+const minClauseWords = 3
 
 // splitClauses splits a sentence into clauses at punctuation and at conjunctions.
 func splitClauses(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0
 	endClause := func(end, next int) {
-		if words >= shortClause || len(out) == 0 && words > 0 && isGreeting(s[start:end]) {
+		if words >= minClauseWords || len(out) == 0 && words > 0 && isGreeting(s[start:end]) {
 			out = append(out, trimSpan(s, text.Span{Start: start, End: end}))
 			start, words = next, 0
 		}
@@ -88,7 +88,7 @@ func splitClauses(s string, sentence text.Span) []text.Span {
 		}
 	}
 	if last := trimSpan(s, text.Span{Start: start, End: sentence.End}); last.End > last.Start {
-		if len(out) > 0 && words < shortClause {
+		if len(out) > 0 && words < minClauseWords {
 			out[len(out)-1].End = last.End
 		} else {
 			out = append(out, last)

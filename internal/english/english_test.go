@@ -69,7 +69,7 @@ func TestLongSentencesComeInParts(t *testing.T) {
 		t.Fatalf("%d sentences of %q", len(sentences), dictated)
 	}
 	for _, s := range sentences {
-		if n := len(strings.Fields(s.Slice(dictated))); n > longestSentence {
+		if n := len(strings.Fields(s.Slice(dictated))); n > maxSentenceWords {
 			t.Errorf("%d words: %q", n, s.Slice(dictated))
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // moodOf returns the mood that the words of a clause express.
 func moodOf(clause string) Mood {
 	words, marked := text.Words(clause), hasQuestionMark(clause)
-	if len(words) > 0 && len(words) < shortClause && greetingWords.Has(words[0]) && !marked {
+	if len(words) > 0 && len(words) < minClauseWords && greetingWords.Has(words[0]) && !marked {
 		return MoodGreeting
 	}
 	if words = withoutLeadIn(words); len(words) == 0 {
@@ -75,7 +75,7 @@ func PurposeOf(message string) Mood {
 	if len(message) > maxQuestionBytes || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == MoodStatement {
 		return MoodStatement
 	}
-	is := MoodGreeting
+	purpose := MoodGreeting
 	for _, s := range ParseSentences(message) {
 		for _, c := range s.Clauses {
 			switch {
@@ -83,11 +83,11 @@ func PurposeOf(message string) Mood {
 			case s.IsPasted || c.Mood != MoodQuestion:
 				return MoodStatement
 			default:
-				is = MoodQuestion
+				purpose = MoodQuestion
 			}
 		}
 	}
-	return is
+	return purpose
 }
 
 // firstClause returns the text before the first punctuation mark that ends a clause.
@@ -100,7 +100,7 @@ func firstClause(s string) string {
 			continue
 		}
 		_, n := utf8.DecodeRuneInString(s[i:])
-		if (words >= shortClause || words > 0 && isGreeting(s[:i])) && endsClause(s, i, n) {
+		if (words >= minClauseWords || words > 0 && isGreeting(s[:i])) && endsClause(s, i, n) {
 			return s[:i+n]
 		}
 		i += n

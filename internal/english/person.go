@@ -18,7 +18,7 @@ var adverbs = lazy.Words(`really also still currently now just recently actually
 	formerly once ultimately seriously pretty very temporarily permanently severely highly deathly mildly quite`)
 
 // IsAdverb reports whether a lower-case word is an adverb that adds little meaning to a verb.
-func IsAdverb(w string) bool { return adverbs.Has(w) }
+func IsAdverb(word string) bool { return adverbs.Has(word) }
 
 // ToThirdPerson turns first-person English into statements about the user: "I love my job" becomes "User loves
 // User's job". It leaves other words unchanged.
@@ -84,15 +84,15 @@ var irregularThirdPerson = map[string]string{
 }
 
 // regularThirdPerson returns the third-person form of a regular verb: "lives".
-func regularThirdPerson(lemma string) string {
-	n := len(lemma)
+func regularThirdPerson(baseForm string) string {
+	n := len(baseForm)
 	switch {
-	case lemma == "have":
+	case baseForm == "have":
 		return "has"
-	case strings.HasSuffix(lemma, "y") && n > 1 && !strings.ContainsRune(vowels, rune(lemma[n-2])):
-		return lemma[:n-1] + "ies"
-	case strings.HasSuffix(lemma, "s"), strings.HasSuffix(lemma, "sh"), strings.HasSuffix(lemma, "ch"), strings.HasSuffix(lemma, "x"), strings.HasSuffix(lemma, "z"), strings.HasSuffix(lemma, "o"):
-		return lemma + "es"
+	case strings.HasSuffix(baseForm, "y") && n > 1 && !strings.ContainsRune(vowels, rune(baseForm[n-2])):
+		return baseForm[:n-1] + "ies"
+	case strings.HasSuffix(baseForm, "s"), strings.HasSuffix(baseForm, "sh"), strings.HasSuffix(baseForm, "ch"), strings.HasSuffix(baseForm, "x"), strings.HasSuffix(baseForm, "z"), strings.HasSuffix(baseForm, "o"):
+		return baseForm + "es"
 	}
-	return lemma + "s"
+	return baseForm + "s"
 }

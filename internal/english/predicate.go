@@ -148,7 +148,7 @@ func (p *Predicate) parse(s *Statement, i int) bool {
 }
 
 // setMainVerb sets the main verb to token i.
-func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
+func (p *Predicate) setMainVerb(s *Statement, i int, tense Tense) bool {
 	if i >= len(s.Tokens) || s.Tokens[i].IsMark() {
 		return false
 	}
@@ -156,31 +156,31 @@ func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	if p.BaseForm == "" {
 		p.BaseForm = s.WordAt(i)
 	}
-	p.Tense, p.mainVerb, p.NextToken = t, s.WordAt(i), i+1
+	p.Tense, p.mainVerb, p.NextToken = tense, s.WordAt(i), i+1
 	return true
 }
 
 // setClasslessVerb sets a main verb without a class: "be", "have" or "have to".
-func (p *Predicate) setClasslessVerb(lemma string, t Tense, nextToken int) bool {
-	p.Verb, p.mainVerb, p.Tense, p.NextToken = Verb{BaseForm: lemma}, lemma, t, nextToken
+func (p *Predicate) setClasslessVerb(baseForm string, tense Tense, nextToken int) bool {
+	p.Verb, p.mainVerb, p.Tense, p.NextToken = Verb{BaseForm: baseForm}, baseForm, tense, nextToken
 	return true
 }
 
 // parseAfterBe parses the words after a form of "be" at token i.
-func (p *Predicate) parseAfterBe(s *Statement, i int, t Tense) bool {
+func (p *Predicate) parseAfterBe(s *Statement, i int, tense Tense) bool {
 	w := s.WordAt(i)
 	if w == "going" && s.WordAt(i+1) == "to" {
 		if v, ok := ParseVerb(s.WordAt(i + 2)); ok && v.Form&Base != 0 {
-			return t == Present && p.setMainVerb(s, i+2, GoingTo)
+			return tense == Present && p.setMainVerb(s, i+2, GoingTo)
 		}
 	}
 	if v, ok := ParseVerb(w); ok && v.Form == Gerund && w != "being" && (v.Class != 0 || i+1 < len(s.Tokens)) {
-		if t == Past {
+		if tense == Past {
 			return p.setMainVerb(s, i, PastProgressive)
 		}
 		return p.setMainVerb(s, i, Progressive)
 	}
-	return p.setClasslessVerb("be", t, i) && i < len(s.Tokens)
+	return p.setClasslessVerb("be", tense, i) && i < len(s.Tokens)
 }
 
 // parseAfterHave parses the words after "have", starting at token j.
@@ -264,20 +264,20 @@ func (p *Predicate) InThirdPerson() string {
 }
 
 // WithVerb returns the verb baseForm in the present tense, with the negation and adverb of the predicate: "does not live".
-func (p *Predicate) WithVerb(lemma string) string {
-	finite, does := regularThirdPerson(lemma), "does"
+func (p *Predicate) WithVerb(baseForm string) string {
+	finite, does := regularThirdPerson(baseForm), "does"
 	switch {
-	case lemma == "be" && p.person == PersonPlural:
+	case baseForm == "be" && p.person == PersonPlural:
 		return joinWords("are", p.Negation)
-	case lemma == "be":
+	case baseForm == "be":
 		return joinWords("is", p.Negation)
-	case lemma == "have to":
+	case baseForm == "have to":
 		finite = "has to"
 	case p.person == PersonPlural:
-		finite, does = lemma, "do"
+		finite, does = baseForm, "do"
 	}
 	if p.Negation == "not" {
-		return joinWords(does, "not", p.Frequency, lemma)
+		return joinWords(does, "not", p.Frequency, baseForm)
 	}
 	return joinWords(p.Negation, p.Frequency, finite)
 }

@@ -72,7 +72,7 @@ func (s *Statement) Dates(i, j int) []text.Date {
 func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
 // maxStatementTokens is the maximum number of tokens of a statement; longer statements are skipped.
-const longestStatement = 60
+const maxStatementTokens = 60
 
 // Statements returns the statements and requests in a message. It skips questions, hypothetical cases,
 // reported speech and pasted text.
@@ -107,7 +107,7 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 			for _, s := range splitStatements(tokens) {
 				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == MoodRequest
 				s.AfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
-				if len(s.Tokens) <= longestStatement {
+				if len(s.Tokens) <= maxStatementTokens {
 					out = append(out, s)
 				}
 			}
@@ -165,12 +165,12 @@ var (
 )
 
 // IsConjunction reports whether a lower-case word joins clauses.
-func IsConjunction(w string) bool { return conjunctions.Has(w) }
+func IsConjunction(word string) bool { return conjunctions.Has(word) }
 
 // splitStatements splits the tokens of a sentence into statements.
 func splitStatements(tokens []Token) (out []Statement) {
 	start, conjunction, inherits := 0, "", false
-	emit := func(end int) {
+	addStatement := func(end int) {
 		from := start
 		for from < end && tokens[from].IsMark() {
 			from++
@@ -200,15 +200,15 @@ func splitStatements(tokens []Token) (out []Statement) {
 		if next == len(tokens) {
 			break
 		}
-		hard := mark && tokens[i].Lower != ","
-		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && isSecondVerb(tokens[start:i], tokens[next:])
-		if hard || second || beginsClause(tokens[next:]) {
-			emit(i)
-			start, conjunction, inherits = next, joined, second
+		atClauseEnd := mark && tokens[i].Lower != ","
+		inherited := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && isSecondVerb(tokens[start:i], tokens[next:])
+		if atClauseEnd || inherited || beginsClause(tokens[next:]) {
+			addStatement(i)
+			start, conjunction, inherits = next, joined, inherited
 		}
 		i = next - 1
 	}
-	emit(len(tokens))
+	addStatement(len(tokens))
 	return out
 }
 

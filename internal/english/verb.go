@@ -88,71 +88,71 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 const vowels = "aeiou"
 
 // doublesConsonant reports whether a verb doubles its last consonant before an ending: "planned", but not "visitted".
-func doublesConsonant(lemma string) bool {
-	n := len(lemma)
-	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(lemma[n-1])) || !strings.ContainsRune(vowels, rune(lemma[n-2])) || strings.ContainsRune(vowels, rune(lemma[n-3])) {
+func doublesConsonant(baseForm string) bool {
+	n := len(baseForm)
+	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(baseForm[n-1])) || !strings.ContainsRune(vowels, rune(baseForm[n-2])) || strings.ContainsRune(vowels, rune(baseForm[n-3])) {
 		return false
 	}
 	syllables := 0
 	for i := 0; i < n; i++ {
-		if strings.ContainsRune(vowels, rune(lemma[i])) && (i == 0 || !strings.ContainsRune(vowels, rune(lemma[i-1]))) {
+		if strings.ContainsRune(vowels, rune(baseForm[i])) && (i == 0 || !strings.ContainsRune(vowels, rune(baseForm[i-1]))) {
 			syllables++
 		}
 	}
-	return syllables == 1 || lemma == "enrol" || lemma == "commit" || lemma == "submit" || lemma == "transfer" || lemma == "begin" || lemma == "quit" || lemma == "forget"
+	return syllables == 1 || baseForm == "enrol" || baseForm == "commit" || baseForm == "submit" || baseForm == "transfer" || baseForm == "begin" || baseForm == "quit" || baseForm == "forget"
 }
 
-func regularPast(lemma string) string {
-	n := len(lemma)
+func regularPast(baseForm string) string {
+	n := len(baseForm)
 	switch {
-	case strings.HasSuffix(lemma, "e"):
-		return lemma + "d"
-	case strings.HasSuffix(lemma, "y") && !strings.ContainsRune(vowels, rune(lemma[n-2])):
-		return lemma[:n-1] + "ied"
-	case doublesConsonant(lemma):
-		return lemma + lemma[n-1:] + "ed"
+	case strings.HasSuffix(baseForm, "e"):
+		return baseForm + "d"
+	case strings.HasSuffix(baseForm, "y") && !strings.ContainsRune(vowels, rune(baseForm[n-2])):
+		return baseForm[:n-1] + "ied"
+	case doublesConsonant(baseForm):
+		return baseForm + baseForm[n-1:] + "ed"
 	}
-	return lemma + "ed"
+	return baseForm + "ed"
 }
 
-func gerundOf(lemma string) string {
-	n := len(lemma)
+func gerundOf(baseForm string) string {
+	n := len(baseForm)
 	switch {
-	case lemma == "be":
+	case baseForm == "be":
 		return "being"
-	case strings.HasSuffix(lemma, "ie"):
-		return lemma[:n-2] + "ying"
-	case strings.HasSuffix(lemma, "e") && !strings.HasSuffix(lemma, "ee"):
-		return lemma[:n-1] + "ing"
-	case doublesConsonant(lemma):
-		return lemma + lemma[n-1:] + "ing"
+	case strings.HasSuffix(baseForm, "ie"):
+		return baseForm[:n-2] + "ying"
+	case strings.HasSuffix(baseForm, "e") && !strings.HasSuffix(baseForm, "ee"):
+		return baseForm[:n-1] + "ing"
+	case doublesConsonant(baseForm):
+		return baseForm + baseForm[n-1:] + "ing"
 	}
-	return lemma + "ing"
+	return baseForm + "ing"
 }
 
 // ParseVerb analyses a lower-case word as a verb. A word that is not in verbs.txt counts as a verb if it ends in
 // -ing or -ed, without a class.
-func ParseVerb(w string) (Verb, bool) {
-	if v, ok := verbs()[w]; ok {
+func ParseVerb(word string) (Verb, bool) {
+	if v, ok := verbs()[word]; ok {
 		return v, true
 	}
-	switch n := len(w); {
-	case n > 4 && strings.HasSuffix(w, "ing"):
-		return Verb{w, Gerund, 0}, true
-	case n > 3 && strings.HasSuffix(w, "ed") && !strings.HasSuffix(w, "eed"):
-		return Verb{w, Preterite | Participle, 0}, true
+	switch n := len(word); {
+	case n > 4 && strings.HasSuffix(word, "ing"):
+		return Verb{word, Gerund, 0}, true
+	case n > 3 && strings.HasSuffix(word, "ed") && !strings.HasSuffix(word, "eed"):
+		return Verb{word, Preterite | Participle, 0}, true
 	}
 	return Verb{}, false
 }
 
 // KnownVerb is like [ParseVerb], but only for words of verbs.txt.
-func KnownVerb(w string) (Verb, bool) {
-	v, ok := verbs()[w]
+func KnownVerb(word string) (Verb, bool) {
+	v, ok := verbs()[word]
 	return v, ok
 }
 
 // isOnlyPastForm reports whether a word is a past form of a verb and no other form.
-func isOnlyPastForm(w string) bool {
-	v, ok := ParseVerb(w)
+func isOnlyPastForm(word string) bool {
+	v, ok := ParseVerb(word)
 	return ok && v.Form&(Preterite|Participle) != 0 && v.Form&Base == 0
 }

@@ -42,12 +42,12 @@ func endsClause(s string, i, n int) bool {
 	return false
 }
 
-func trimSpan(s string, p text.Span) text.Span {
-	for p.Start < p.End && strings.IndexByte(" \t\r\n,;:-", s[p.Start]) >= 0 {
-		p.Start++
+func trimSpan(s string, span text.Span) text.Span {
+	for span.Start < span.End && strings.IndexByte(" \t\r\n,;:-", s[span.Start]) >= 0 {
+		span.Start++
 	}
-	for p.End > p.Start && strings.IndexByte(" \t\r\n", s[p.End-1]) >= 0 {
-		p.End--
+	for span.End > span.Start && strings.IndexByte(" \t\r\n", s[span.End-1]) >= 0 {
+		span.End--
 	}
-	return p
+	return span
 }

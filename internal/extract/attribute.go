@@ -27,16 +27,16 @@ func WithClassification(c Candidate) Candidate {
 		c.Subject = "user"
 	}
 	c.Attribute = canonicalForm("aliases", c.Attribute)
-	read := candidateOf(c.Text)
+	derived := candidateOf(c.Text)
 	category := ""
-	if read.Attribute != "" {
-		c.Subject, c.Attribute = read.Subject, read.Attribute
-		if read.Subject == "user" { // for facts about other people, the category would always be family
-			category = read.Category
+	if derived.Attribute != "" {
+		c.Subject, c.Attribute = derived.Subject, derived.Attribute
+		if derived.Subject == "user" { // for facts about other people, the category would always be family
+			category = derived.Category
 		}
 	}
 	c.Category = cmp.Or(c.Category, category, CategoryOf(c.Text))
-	c.Subject = cmp.Or(c.Subject, read.Subject)
+	c.Subject = cmp.Or(c.Subject, derived.Subject)
 	return c
 }
 
@@ -52,11 +52,11 @@ func candidateOf(fact string) Candidate {
 	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
 	r := statementReader{utterance: &utterance, lastSubject: userSubject, isStoredFact: true}
 	r.readText(fact)
-	switch found := r.candidates; {
-	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate states the fact about the named relative
-		return found[1]
-	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user, such as a raised rent
-		return found[0]
+	switch candidates := r.candidates; {
+	case len(candidates) > 1 && candidates[0].Model == "rule:kin named": // the second candidate states the fact about the named relative
+		return candidates[1]
+	case len(candidates) > 0 && candidates[0].Model != "rule:event": // an event may concern the user, such as a raised rent
+		return candidates[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
 	}

@@ -29,10 +29,10 @@ type ObjectKind int
 
 // The kinds. The zero value means that the request clearly concerns memory.
 const (
-	ObjectNotNamed  ObjectKind = iota
-	ObjectPerson               // "forget about Eva": a person named in a fact
-	ObjectThing                // "forget the door code": one fact states the code
-	ObjectStatement            // "forget that the door code is 17": a fact states the same
+	ObjectUnambiguous ObjectKind = iota
+	ObjectPerson                 // "forget about Eva": a person named in a fact
+	ObjectThing                  // "forget the door code": one fact states the code
+	ObjectStatement              // "forget that the door code is 17": a fact states the same
 )
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
@@ -69,11 +69,11 @@ func memoryCommandsIn(s Utterance) (remember []Candidate, forget []Command) {
 		if m == nil || text.EndsInQuestionMark(words) && !namedPattern("wished").MatchString(words) {
 			continue
 		}
-		note, that, what := m[1], strings.ToLower(strings.TrimSpace(m[2])), m[3]
-		if note != "" && (that != "that" || !namedPattern("own first").MatchString(what)) {
+		noteVerb, conjunction, object := m[1], strings.ToLower(strings.TrimSpace(m[2])), m[3]
+		if noteVerb != "" && (conjunction != "that" || !namedPattern("own first").MatchString(object)) {
 			continue // "note that it returns nil" addresses the reader
 		}
-		for _, c := range rememberedFacts(that, strings.TrimRight(what, " ?!."), s) {
+		for _, c := range rememberedFacts(conjunction, strings.TrimRight(object, " ?!."), s) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 			c.Quote, c.TurnID = words, s.Turn.ID
 			c.RememberRequested, c.Confidence = true, 1
@@ -120,34 +120,34 @@ func ExtractFrom(words string, s Utterance) []Candidate {
 
 // forgetCommand returns the command for a match of the pattern "forget" in a sentence (words).
 func forgetCommand(match []string, words string) (Command, bool) {
-	strict, offTheRecord, forget, what := match[1] != "", match[2] != "", match[3] != "", strings.TrimRight(match[4], " .!?")
-	if strict && (!namedPattern("plainly").MatchString(what) || text.EndsInQuestionMark(words)) {
+	needsPlainObject, offTheRecord, saysForget, object := match[1] != "", match[2] != "", match[3] != "", strings.TrimRight(match[4], " .!?")
+	if needsPlainObject && (!namedPattern("plainly").MatchString(object) || text.EndsInQuestionMark(words)) {
 		return Command{}, false
 	}
-	if namedPattern("everything").MatchString(what) {
+	if namedPattern("everything").MatchString(object) {
 		return Command{Everything: true}, !offTheRecord
 	}
-	if namedPattern("idiom").MatchString(what) {
+	if namedPattern("idiom").MatchString(object) {
 		return Command{}, false
 	}
-	about := strings.TrimSpace(namedPattern("in memory").ReplaceAllString(namedPattern("about").ReplaceAllString(what, ""), ""))
+	target := strings.TrimSpace(namedPattern("in memory").ReplaceAllString(namedPattern("about").ReplaceAllString(object, ""), ""))
 	ofMemory := namedPattern("of memory").MatchString(words)
 	if !ofMemory && !offTheRecord && clauseFollows(words, len(words)-len(match[4])) {
 		return Command{}, false
 	}
 	if ofMemory || namedPattern("of own").MatchString(words) {
-		return Command{Object: about, OffTheRecord: offTheRecord}, about != ""
+		return Command{Object: target, OffTheRecord: offTheRecord}, target != ""
 	}
-	if name := namedPattern("name").FindStringSubmatch(about); name != nil {
+	if name := namedPattern("name").FindStringSubmatch(target); name != nil {
 		return Command{Object: name[1], ObjectKind: ObjectPerson}, true
 	}
-	if !forget { // deleting anything else does not concern memory
+	if !saysForget { // deleting anything else does not concern memory
 		return Command{}, false
 	}
-	if strings.HasPrefix(strings.ToLower(what), "that ") && namedPattern("states").MatchString(about) {
-		return Command{Object: about, ObjectKind: ObjectStatement}, true
+	if strings.HasPrefix(strings.ToLower(object), "that ") && namedPattern("states").MatchString(target) {
+		return Command{Object: target, ObjectKind: ObjectStatement}, true
 	}
-	if thing := namedPattern("thing").FindStringSubmatch(about); thing != nil {
+	if thing := namedPattern("thing").FindStringSubmatch(target); thing != nil {
 		return Command{Object: thing[1], ObjectKind: ObjectThing}, true
 	}
 	return Command{}, false
@@ -158,8 +158,8 @@ func forgetCommand(match []string, words string) (Command, bool) {
 func clauseFollows(words string, objectStart int) bool {
 	for _, s := range english.Statements(words, english.ParseSentences(words), time.Time{}) {
 		if s.Start > objectStart {
-			what := strings.TrimRight(words[objectStart:s.Start], " ,;:-–—")
-			return len(text.Terms(what)) > 0 && !namedPattern("of own").MatchString(what)
+			object := strings.TrimRight(words[objectStart:s.Start], " ,;:-–—")
+			return len(text.Terms(object)) > 0 && !namedPattern("of own").MatchString(object)
 		}
 	}
 	return false

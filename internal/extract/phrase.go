@@ -19,21 +19,21 @@ func (p phraseReader) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens
 // phraseEnd returns the index after the phrase at token i. The phrase ends before a conjunction, a punctuation
 // mark, a comma outside a list, or a new clause after "and" ("fell and hurt his ankle").
 func (p phraseReader) phraseEnd(i int) int {
-	joint := i
+	lastJoint := i
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.WordAt(j)
 		switch {
 		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.WordAt(j+1)), j == i && !p.isMark(j):
 		case w == "that" && j > i:
 			return p.withoutTrailing(i, j)
-		case inList("pointing", w) && joint > i:
-			return p.withoutTrailing(i, joint)
+		case inList("pointing", w) && lastJoint > i:
+			return p.withoutTrailing(i, lastJoint)
 		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.WordAt(j+1))) && !(w == "since" && inList("timing", p.WordAt(j+1))):
 			return p.withoutTrailing(i, j)
 		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.beginsNewClause(j+1):
 			return p.withoutTrailing(i, j)
 		case w == "," || w == "and":
-			joint = j
+			lastJoint = j
 		}
 	}
 	return p.withoutTrailing(i, len(p.Tokens))
@@ -119,7 +119,7 @@ func (p phraseReader) isSelfContained(i, j int) bool {
 	if i >= j || j-i > maxPhraseTokens || inList("hanging", p.WordAt(j-1)) {
 		return false
 	}
-	content := false
+	hasContent := false
 	for k := i; k < j; k++ {
 		w := p.WordAt(k)
 		switch {
@@ -127,10 +127,10 @@ func (p phraseReader) isSelfContained(i, j int) bool {
 		case inList("pointing", w):
 			return false
 		case !inList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !inList("timing", w):
-			content = true
+			hasContent = true
 		}
 	}
-	return content
+	return hasContent
 }
 
 // beginsVaguely reports whether the phrase at token i begins with words that have no meaning alone.
@@ -175,16 +175,16 @@ func (p phraseReader) nameEnd(i int) int {
 
 // placeEnd returns the index after the place name that begins at token i, or i if there is no such name.
 func (p phraseReader) placeEnd(i int) int {
-	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].IsCapitalized && p.WordAt(k) != "user" }
+	isCapitalized := func(k int) bool { return !p.isMark(k) && p.Tokens[k].IsCapitalized && p.WordAt(k) != "user" }
 	j := i
 	if p.WordAt(j) == "the" {
 		j++
 	}
-	if !capital(j) {
+	if !isCapitalized(j) {
 		return i
 	}
 	for j++; ; j++ {
-		if !capital(j) && !(inList("linking", p.WordAt(j)) && capital(j+1)) {
+		if !isCapitalized(j) && !(inList("linking", p.WordAt(j)) && isCapitalized(j+1)) {
 			return j
 		}
 	}
@@ -205,11 +205,11 @@ func (p phraseReader) kinEnd(i int) int {
 
 // nameWithoutGenitive returns the name in tokens i up to j without a genitive 's.
 func (p phraseReader) nameWithoutGenitive(i, j int) string {
-	called := strings.TrimRight(p.Text(i, j), ".'’-")
+	name := strings.TrimRight(p.Text(i, j), ".'’-")
 	if p.Tokens[j-1].IsPossessive {
-		called = strings.TrimSuffix(strings.TrimSuffix(called, "'s"), "’s")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
 	}
-	return called
+	return name
 }
 
 func isVerb(w string) bool {

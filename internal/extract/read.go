@@ -24,8 +24,8 @@ func FactsByRules(utterances []Utterance) []Candidate {
 		if s.Turn.Role != memory.RoleUser || OffTheRecord(s.Turn.Content) {
 			continue
 		}
-		var played bool
-		if played, inPlay = rolePlayState(s, s.InRolePlay || inPlay && s.Turn.Conversation == conversation); played {
+		var wasPlayed bool
+		if wasPlayed, inPlay = rolePlayState(s, s.InRolePlay || inPlay && s.Turn.Conversation == conversation); wasPlayed {
 			conversation = s.Turn.Conversation
 			continue
 		}
@@ -269,8 +269,8 @@ func (r *statementReader) addNamedRelatives(content string, sentences []english.
 			if t.Lower != "my" && t.Lower != "our" || k == i+1 || inList("kinPlural", p.WordAt(k-1)) || end == j || j > k && !p.isMark(end) {
 				continue
 			}
-			called := p.nameWithoutGenitive(j, end)
-			if !slices.ContainsFunc(r.candidates, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
+			name := p.nameWithoutGenitive(j, end)
+			if !slices.ContainsFunc(r.candidates, func(c Candidate) bool { return strings.Contains(c.Text, name) }) {
 				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
 				r.addName(p, relativeSubject(strings.ToLower(p.Text(i+1, k))), false, j, end)
 			}
@@ -450,11 +450,11 @@ func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int
 	for _, part := range parts {
 		fill := func(s string) string {
 			for name, at := range t.slots {
-				with := p.inThirdPerson(at.Start, at.End)
+				value := p.inThirdPerson(at.Start, at.End)
 				if name == slot {
-					with = part
+					value = part
 				}
-				s = strings.ReplaceAll(s, "<"+name+">", with)
+				s = strings.ReplaceAll(s, "<"+name+">", value)
 			}
 			return s
 		}

@@ -21,11 +21,11 @@ func rolePlayState(s *Utterance, wasActive bool) (inPlay, continues bool) {
 
 // InRolePlay reports whether a role play is in progress after the last of a conversation's turns.
 func InRolePlay(turns []memory.Turn) bool {
-	going := false
+	active := false
 	for i := range turns {
 		if t := &turns[i]; t.Role == memory.RoleUser {
-			_, going = rolePlayState(&Utterance{Turn: *t, Text: t.Content}, going)
+			_, active = rolePlayState(&Utterance{Turn: *t, Text: t.Content}, active)
 		}
 	}
-	return going
+	return active
 }

@@ -46,8 +46,8 @@ func inList(list, word string) bool { return wordLists()[list][word] }
 // canonicalForm returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
 func canonicalForm(list, word string) string {
 	for pair := range wordLists()[list] {
-		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
-			return strings.ReplaceAll(with, "-", " ")
+		if from, canonical, _ := strings.Cut(pair, "="); from == strings.ReplaceAll(word, " ", "-") {
+			return strings.ReplaceAll(canonical, "-", " ")
 		}
 	}
 	return word
@@ -109,7 +109,7 @@ var tensesByName = map[string]english.Tense{
 	"ahead": english.Future | english.GoingTo, "used": english.UsedTo, "can": english.Can, "wish": english.Wish,
 }
 
-var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
+var verbClassesByName = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
 // rulesByKey returns the rules of rules.txt in order, by key: a verb, "@" and the rule's head, or "@class".
 var rulesByKey = sync.OnceValue(func() map[string][]*rule {
@@ -172,7 +172,7 @@ func parseRule(base rule, line string) *rule {
 				if verb[0] != '@' {
 					base.verbs = append(base.verbs, verb)
 				}
-				base.verbClasses |= verbClasses[verb]
+				base.verbClasses |= verbClassesByName[verb]
 			}
 		default:
 			for name := range strings.SplitSeq(w, "|") {

@@ -233,9 +233,9 @@ func slotTrait(p phraseReader, i int) int {
 }
 
 // verbPhrase accepts a verb of these classes in the given form, with its object.
-func (p phraseReader) verbPhrase(i int, form english.Form, of english.Class) int {
+func (p phraseReader) verbPhrase(i int, form english.Form, class english.Class) int {
 	v, ok := english.KnownVerb(p.WordAt(i))
-	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.beginsVaguely(i+1) && p.WordAt(i+1) != "to" || p.WordAt(i+1) == "the" && v.Class&english.Deed == 0 {
+	if !ok || v.Form&form == 0 || v.Class&class == 0 || p.beginsVaguely(i+1) && p.WordAt(i+1) != "to" || p.WordAt(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
 	}
 	if j := p.phraseEnd(i); p.isSelfContained(i+1, j) {

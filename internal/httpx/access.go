@@ -24,18 +24,18 @@ type AccessEntry struct {
 }
 
 // usageMeter adds up a request's tokens and the time in nanoseconds for which it waited for the upstream.
-type usageMeter struct{ upstream, input, output atomic.Int64 }
+type usageMeter struct{ upstreamNanos, inputTokens, outputTokens atomic.Int64 }
 
 // AddUpstreamTime adds wait, the time until the upstream's headers arrived, to the request's [AccessEntry].
-func CountUpstream(ctx context.Context, wait time.Duration) {
-	stateOf(ctx).meter.upstream.Add(int64(wait))
+func AddUpstreamTime(ctx context.Context, wait time.Duration) {
+	stateOf(ctx).meter.upstreamNanos.Add(int64(wait))
 }
 
 // AddTokens adds the tokens of a prompt and its answer to the request's [AccessEntry] and limits.
-func CountTokens(ctx context.Context, input, output int) {
+func AddTokens(ctx context.Context, input, output int) {
 	m := &stateOf(ctx).meter
-	m.input.Add(int64(input))
-	m.output.Add(int64(output))
+	m.inputTokens.Add(int64(input))
+	m.outputTokens.Add(int64(output))
 }
 
 // maxRequestID is the maximum length in bytes of a client's request id.
@@ -63,7 +63,7 @@ func (st *state) accessEntry(r *http.Request, status int, took time.Duration) Ac
 	}
 	a := AccessEntry{
 		ID: st.id, ClientRequestID: st.clientRequestID, Method: r.Method, Route: route, Status: status, RefusedBy: st.refusedBy, Took: took,
-		Upstream: time.Duration(st.meter.upstream.Load()), InputTokens: st.meter.input.Load(), OutputTokens: st.meter.output.Load(),
+		Upstream: time.Duration(st.meter.upstreamNanos.Load()), InputTokens: st.meter.inputTokens.Load(), OutputTokens: st.meter.outputTokens.Load(),
 	}
 	if st.identity.Owner != "" {
 		a.User = st.identity.Owner.Name()

@@ -96,7 +96,7 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 	timed.setDeadline()
 	counted := &countedBody{ReadCloser: timed, budget: g.Budget}
 	r.Body = counted
-	return func() { g.Budget.release(counted.counted) }
+	return func() { g.Budget.release(counted.countedBytes) }
 }
 
 // timedBody limits the time for the whole body and for each pause. It removes the connection's deadline once the

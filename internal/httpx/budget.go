@@ -46,12 +46,12 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // acquire counts n more bytes of a body, of which bodySize bytes are read by now, and reports whether they fit.
 // The bytes count until they are released, even if they do not fit.
-func (b *Budget) acquire(n, size int64) bool {
+func (b *Budget) acquire(n, bodySize int64) bool {
 	if b == nil {
 		return true
 	}
 	limit := b.limit
-	if size > maxSmallBody {
+	if bodySize > maxSmallBody {
 		limit -= limit / smallDivisor
 	}
 	return b.used.Add(n) <= limit
@@ -93,20 +93,20 @@ func IsOverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) 
 // countedBody is a request's body whose bytes count in the budget until the request ends.
 type countedBody struct {
 	io.ReadCloser
-	budget   *Budget
-	counted  int64  // bytes counted in the budget
-	exceeded bool   // the body did not fit
-	partial  []byte // bytes that [ReadBody] had read before the body did not fit
+	budget       *Budget
+	countedBytes int64  // bytes counted in the budget
+	overBudget   bool   // the body did not fit
+	partial      []byte // bytes that [ReadBody] had read before the body did not fit
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
-	if b.exceeded {
+	if b.overBudget {
 		return 0, errOverBudget
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.counted += int64(n)
-	if !b.budget.acquire(int64(n), b.counted) {
-		b.exceeded = true
+	b.countedBytes += int64(n)
+	if !b.budget.acquire(int64(n), b.countedBytes) {
+		b.overBudget = true
 		return n, errOverBudget
 	}
 	return n, err

@@ -17,7 +17,7 @@ var forwardingHeaders = []string{
 }
 
 // IsForwardingHeader reports whether name is the canonical name of a header with which proxies identify the client.
-func IsForwarding(name string) bool {
+func IsForwardingHeader(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
 
@@ -25,7 +25,7 @@ func IsForwarding(name string) bool {
 // default, nginx adds no header but uses HTTP/1.0, unlike any client.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
-		if IsForwarding(name) {
+		if IsForwardingHeader(name) {
 			return name
 		}
 	}

@@ -128,7 +128,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
-	if identity.ReadOnly && !g.isRead(r) {
+	if identity.ReadOnly && !g.allowsReadOnly(r) {
 		g.Refuse(track, r, ErrReadOnly)
 		return
 	}
@@ -141,7 +141,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Refuse(track, r, err)
 		return
 	}
-	defer func() { end(st.meter.input.Load()+st.meter.output.Load(), g.Now()) }()
+	defer func() { end(st.meter.inputTokens.Load()+st.meter.outputTokens.Load(), g.Now()) }()
 	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }
@@ -150,7 +150,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
 // allowsReadOnly reports whether a key of the scope read may send this request, or the API itself checks that.
-func (g *guard) isRead(r *http.Request) bool {
+func (g *guard) allowsReadOnly(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.ReadOnlyPosts, r.URL.Path) ||
 		slices.ContainsFunc(g.ScopeCheckingPrefixes, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
@@ -160,7 +160,7 @@ func (g *guard) isRead(r *http.Request) bool {
 func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
 	listed := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
-	if !listed && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
+	if !listed && !isLoopback(host) && (arrivedOnLoopback(r) || len(g.Hosts) > 0) {
 		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to hosts (LOCI_HOSTS)", host)
 	}
 	origin := r.Header.Get("Origin")
@@ -189,7 +189,7 @@ func checkFetchMetadata(r *http.Request) error {
 
 // arrivedOnLoopback reports whether a request came to a loopback address. An unknown address counts as loopback,
 // because the rule for loopback is stricter.
-func onLoopback(r *http.Request) bool {
+func arrivedOnLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return true

@@ -45,14 +45,14 @@ func addressGroup(remote string) string {
 // add counts a wrong key and returns how long its sender must wait; 0 means no wait. The result first is true
 // for the first wrong key over the limit.
 func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
-	g.Update(addressGroup(remote), func(is wrongKeys, _ bool) (wrongKeys, bool) {
-		if now.Sub(is.since) >= wrongKeyWindow {
-			is = wrongKeys{since: now}
+	g.Update(addressGroup(remote), func(counted wrongKeys, _ bool) (wrongKeys, bool) {
+		if now.Sub(counted.since) >= wrongKeyWindow {
+			counted = wrongKeys{since: now}
 		}
-		if is.count++; is.count > maxWrongKeys {
-			wait, first = wrongKeyWindow-now.Sub(is.since), is.count == maxWrongKeys+1
+		if counted.count++; counted.count > maxWrongKeys {
+			wait, first = wrongKeyWindow-now.Sub(counted.since), counted.count == maxWrongKeys+1
 		}
-		return is, true
+		return counted, true
 	})
 	return wait, first
 }

@@ -101,22 +101,22 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 func (o *Options) identify(r *http.Request) (Identity, error) {
 	defer o.dropUserHeaders(r)
 	hasKey := o.hasKeys() && hasCredential(r)
-	grant, err := o.takeKey(r)
+	grant, err := o.extractKey(r)
 	if err != nil {
 		return Identity{}, err
 	}
-	token, err := o.takeJWT(r)
+	token, err := o.extractJWT(r)
 	if err != nil {
 		return Identity{}, err
 	}
 	id := Identity{Namespace: memory.DefaultNamespace, proven: token.Subject != ""}
 	if grant.Role == "" && token.Subject == "" {
-		in, ok := r.Context().Value(signInKey{}).(SignIn)
+		signIn, ok := r.Context().Value(signInKey{}).(SignIn)
 		if sso, found := o.SSO.proxySignIn(r); found {
-			in, ok = sso, true
+			signIn, ok = sso, true
 		}
 		if ok {
-			grant.SignIn = in
+			grant.SignIn = signIn
 		}
 	}
 	id.By, id.ReadOnly = cmp.Or(grant.By, token.Subject, "this machine"), grant.Scope == memory.ScopeRead
@@ -215,7 +215,7 @@ func hasCredential(r *http.Request) bool {
 
 // extractJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and does not
 // remove it.
-func (o *Options) takeJWT(r *http.Request) (claims, error) {
+func (o *Options) extractJWT(r *http.Request) (claims, error) {
 	token := r.Header.Get(HeaderOpenWebJWT)
 	if token == "" || len(o.JWTSecret) == 0 {
 		return claims{}, nil

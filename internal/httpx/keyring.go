@@ -55,7 +55,7 @@ func (r *Keyring) byHash() map[[sha256.Size]byte]memory.Key {
 
 // byText returns the key with this text, even if the key has expired. Keys are random and as long as their hashes,
 // so the time of the look-up reveals nothing about other keys.
-func (r *Keyring) find(text string) (k memory.Key, ok bool) {
+func (r *Keyring) byText(text string) (k memory.Key, ok bool) {
 	if all := r.byHash(); len(all) > 0 {
 		k, ok = all[sha256.Sum256([]byte(text))]
 	}
@@ -131,17 +131,17 @@ type keyGrant struct {
 // grantOf returns the permissions of a key, or false if the text is not one of Loci's keys.
 func (o *Options) grantOf(text string) (keyGrant, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
-	for by, own := range map[string]keyGrant{o.Key: {SignIn: serverKeySignIn}, o.FrontKey: {SignIn: frontKeySignIn}} {
-		if by != "" && (sameKey(text, by) || sameKey(bare, by)) {
-			return own, true
+	for ownKey, grant := range map[string]keyGrant{o.Key: {SignIn: serverKeySignIn}, o.FrontKey: {SignIn: frontKeySignIn}} {
+		if ownKey != "" && (sameKey(text, ownKey) || sameKey(bare, ownKey)) {
+			return grant, true
 		}
 	}
-	k, ok := o.Keys.find(bare)
+	k, ok := o.Keys.byText(bare)
 	if !ok {
 		return keyGrant{}, false
 	}
 	now := o.Now()
-	o.Keys.noteUse(k, now)
+	o.Keys.recordUse(k, now)
 	return storedGrant(k, now), true
 }
 
@@ -155,7 +155,7 @@ func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.byHash()) > 
 // extractKey removes Loci's keys from the whole request, and returns the permissions of the keys in the usual
 // headers. A wrong key in X-Loci-Key is an error, because this header is only for Loci's keys; other unknown
 // keys are the client's keys for the upstream. Keys with different permissions are an error.
-func (o *Options) takeKey(r *http.Request) (keyGrant, error) {
+func (o *Options) extractKey(r *http.Request) (keyGrant, error) {
 	lociKeys := r.Header.Values(HeaderKey)
 	r.Header.Del(HeaderKey)
 	defer o.dropKeys(r)

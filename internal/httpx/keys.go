@@ -36,14 +36,14 @@ func (r *Keyring) load(ctx context.Context) error {
 const lastUseInterval = time.Minute
 
 // recordUse records when a key was last used, until storeLastUses stores the time.
-func (r *Keyring) noteUse(k memory.Key, now time.Time) {
+func (r *Keyring) recordUse(k memory.Key, now time.Time) {
 	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
 		r.lastUses.Store(k.ID(), at)
 	}
 }
 
 // storeLastUses stores the recorded last-use times.
-func (r *Keyring) storeUses(ctx context.Context) error {
+func (r *Keyring) storeLastUses(ctx context.Context) error {
 	var errs []error
 	r.lastUses.Range(func(id, at any) bool {
 		r.lastUses.Delete(id)
@@ -66,16 +66,16 @@ func (r *Keyring) Run(ctx context.Context) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
+			storeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
 			defer cancel()
-			_ = r.storeUses(last) // on failure, last-use times of at most a minute are lost
+			_ = r.storeLastUses(storeCtx) // on failure, last-use times of at most a minute are lost
 			return nil
 		case <-reloadTick.C:
 			if r.shared {
 				err = r.load(ctx)
 			}
 		case <-storeTick.C:
-			if err = r.storeUses(ctx); err == nil {
+			if err = r.storeLastUses(ctx); err == nil {
 				err = r.load(ctx)
 			}
 		}
@@ -120,7 +120,7 @@ func (r *Keyring) Add(ctx context.Context, template memory.Key) (text string, ke
 
 // Rotate creates a key with the same permissions as the key with this id. The old key stays valid for the time
 // grace. The new key expires at expiresAt; the zero time means never.
-func (r *Keyring) Rotate(ctx context.Context, id string, grace time.Duration, expires time.Time) (text string, key memory.Key, err error) {
+func (r *Keyring) Rotate(ctx context.Context, id string, grace time.Duration, expiresAt time.Time) (text string, key memory.Key, err error) {
 	old, found := r.ByID(id, r.now())
 	if !found {
 		return "", key, memory.Errorf(memory.NotFound, "there is no key %s that has not expired", id)
@@ -130,7 +130,7 @@ func (r *Keyring) Rotate(ctx context.Context, id string, grace time.Duration, ex
 		end = old.ExpiresAt
 	}
 	previous := old
-	old.ExpiresAt = expires
+	old.ExpiresAt = expiresAt
 	if text, key, err = r.Add(ctx, old); err != nil {
 		return "", key, err
 	}

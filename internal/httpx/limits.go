@@ -77,8 +77,8 @@ func (l *limiter) begin(user, key string, now time.Time) (end func(tokens int64,
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.running--
-		for left := int(tokens); a.tokens != nil && left > 0; left -= l.Tokens { // the excess is deducted from later minutes
-			a.tokens.ReserveN(now, min(left, l.Tokens))
+		for remaining := int(tokens); a.tokens != nil && remaining > 0; remaining -= l.Tokens { // the excess is deducted from later minutes
+			a.tokens.ReserveN(now, min(remaining, l.Tokens))
 		}
 	}, nil
 }

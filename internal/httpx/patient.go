@@ -16,8 +16,8 @@ const writeTimeout = 30 * time.Second
 type PieceWriter struct {
 	http.ResponseWriter
 
-	mu             sync.Mutex // guards the fields below
-	writing, ended bool
+	mu               sync.Mutex // guards the fields below
+	writing, aborted bool
 }
 
 // Send writes a piece, unless the answer was aborted. If the client has disconnected or does not read, Send ends
@@ -25,7 +25,7 @@ type PieceWriter struct {
 func (p *PieceWriter) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
 	p.mu.Lock()
-	if p.writing = !p.ended; p.writing {
+	if p.writing = !p.aborted; p.writing {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only in tests' recorders
 	}
 	p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *PieceWriter) Send(piece string) {
 func (p *PieceWriter) Abort(requestCtx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended = true; p.writing && !errors.Is(context.Cause(requestCtx), ErrStopping) {
+	if p.aborted = true; p.writing && !errors.Is(context.Cause(requestCtx), ErrStopping) {
 		_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now())
 	}
 }
@@ -53,7 +53,7 @@ func (p *PieceWriter) Abort(requestCtx context.Context) {
 // SendLast sends a piece even after [PieceWriter.Abort].
 func (p *PieceWriter) SendLast(piece string) {
 	p.mu.Lock()
-	p.ended = false
+	p.aborted = false
 	p.mu.Unlock()
 	p.Send(piece)
 }

@@ -29,8 +29,8 @@ type signInKey struct{}
 
 // WithSignIn returns a context that makes [Guard] treat a request as signed in, unless the request has its own
 // key or token.
-func WithSignIn(ctx context.Context, in SignIn) context.Context {
-	return context.WithValue(ctx, signInKey{}, in)
+func WithSignIn(ctx context.Context, signIn SignIn) context.Context {
+	return context.WithValue(ctx, signInKey{}, signIn)
 }
 
 // Prefixes of the stored credential of a session. The credential "" means the server's own key.
@@ -43,7 +43,7 @@ const (
 
 // SignInByKey returns the permissions of a valid key of Loci, and the credential to store for a session with the
 // key. ok is false if the text is no valid key.
-func (o *Options) SignInByKey(text string) (in SignIn, credential string, ok bool) {
+func (o *Options) SignInByKey(text string) (signIn SignIn, credential string, ok bool) {
 	k, ok := o.grantOf(text)
 	switch {
 	case k.id != "":
@@ -100,11 +100,11 @@ func (s SSO) proxySignIn(r *http.Request) (SignIn, bool) {
 
 // SignInFor returns the permissions of a user with these groups.
 func (s SSO) SignInFor(user string, groups []string) SignIn {
-	in := SignIn{Role: memory.KeyUser, User: user, By: user}
+	signIn := SignIn{Role: memory.KeyUser, User: user, By: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
-		in.Role = memory.KeyAdmin
+		signIn.Role = memory.KeyAdmin
 	}
-	return in
+	return signIn
 }
 
 // IsSSO reports whether a session's credential comes from single sign-on.

@@ -101,7 +101,7 @@ func (p *segment) addScores(lists [][]uint32, w *termGroup, means [4]meanLengths
 			among[i] = 0
 		}
 		if first := i<<6 - leadPadding; bits.OnesCount64(word) >= denseThreshold && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
-			word &= vector.AddBlend(&blend, scores[first:], p.docCounts[first:], p.reaches[first:], p.kinds[first:], p.blendedLengths[first:])
+			word &= vector.AddBlendedScores(&blend, scores[first:], p.docCounts[first:], p.reaches[first:], p.kinds[first:], p.blendedLengths[first:])
 		}
 		for ; word != 0; word &= word - 1 {
 			n := i<<6 + bits.TrailingZeros64(word) - leadPadding

@@ -13,23 +13,23 @@ const vectorShare = 0.25
 
 // candidates returns docs as candidates, best first. divisor is the sum of the idf of the question's
 // terms, and coverage is the share of that sum that comes from indexed terms.
-func (d *searchState) candidates(parts []*segment, docs []scoredDoc, s *memory.Search, divisor, coverage float32) []memory.Candidate {
+func (d *searchState) candidates(segments []*segment, docs []scoredDoc, s *memory.Search, divisor, coverage float32) []memory.Candidate {
 	for i := range docs {
-		if p, f := parts[docs[i].segmentIndex], &docs[i]; isMarked(p.vectorPicks, f.doc) {
+		if p, f := segments[docs[i].segmentIndex], &docs[i]; isMarked(p.vectorPicks, f.doc) {
 			f.cosine = p.cosines[f.doc]
 		}
 	}
-	d.vectorSearch.rescorer.rescore(parts, docs, s.Vector)
+	d.vectorSearch.rescorer.rescore(segments, docs, s.Vector)
 	for i := range docs {
 		f := &docs[i]
-		p := parts[f.segmentIndex]
+		p := segments[f.segmentIndex]
 		f.score = p.wordScore(f.doc)/divisor + vectorShare*max(0, f.cosine)
 	}
-	docs = d.sorter.sort(parts, docs, len(docs))
+	docs = d.sorter.sort(segments, docs, len(docs))
 	out := newCandidates(len(docs))
 	ids := d.idBuffer[:0]
 	for i, f := range docs {
-		p, c := parts[f.segmentIndex], &out[i]
+		p, c := segments[f.segmentIndex], &out[i]
 		p.setFields(f.doc, c)
 		p.setMeasures(f, divisor, coverage, &c.Measures)
 		c.Score = float64(f.score)
@@ -38,7 +38,7 @@ func (d *searchState) candidates(parts []*segment, docs []scoredDoc, s *memory.S
 	d.idBuffer = ids
 	all := string(ids) // one allocation for all ids
 	for i, f := range docs {
-		if id, odd := parts[f.segmentIndex].textIDs[f.doc]; odd {
+		if id, odd := segments[f.segmentIndex].textIDs[f.doc]; odd {
 			out[i].ID = id
 			continue
 		}
@@ -72,7 +72,7 @@ func (p *segment) setMeasures(doc scoredDoc, divisor, coverage float32, m *memor
 	if p.kinds[n] != turn {
 		return
 	}
-	if prev := p.links[n].prev; prev != none && p.docs[prev].marks&memory.FlagQuestion != 0 {
+	if prev := p.links[n].prev; prev != none && p.docs[prev].flags&memory.FlagQuestion != 0 {
 		m.Reply = p.ownScores[prev] / divisor
 	}
 	m.Session, m.Peak = p.sessionScores[p.docs[n].conversation]/divisor, p.peakScore(n)/divisor
@@ -82,9 +82,9 @@ func (p *segment) setMeasures(doc scoredDoc, divisor, coverage float32, m *memor
 func (p *segment) setFields(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
-	c.At, c.StatedAt = time.UnixMicro(d.updatedMicros).UTC(), time.UnixMicro(d.originMicros).UTC()
+	c.At, c.StatedAt = time.UnixMicro(d.updatedMicros).UTC(), time.UnixMicro(d.statedMicros).UTC()
 	c.Role, c.Confidence = memory.Role(p.labels.list[d.role]), float64(d.confidence)
-	c.TextFlags, c.Classes, c.Dates = d.marks, uint32(d.classes), p.datesOf(n)
+	c.TextFlags, c.Classes, c.Dates = d.flags, uint32(d.classes), p.datesOf(n)
 	c.OpensConversation = p.kinds[n] == turn && p.links[n].prev == none
 	if d.speaker != none {
 		c.Speaker = p.labels.list[d.speaker]

@@ -12,7 +12,7 @@ import (
 
 // characterTerms are the numbers of the terms that begin with a character and of those that end with
 // it. A term of a single character is in both lists.
-type bigrams struct{ startingWith, endingWith []int32 }
+type characterTerms struct{ startingWith, endingWith []int32 }
 
 // indexCharacters adds a new term to the lists of its first and last character in termsByCharacter,
 // if its script has no spaces.
@@ -25,25 +25,25 @@ func (s *contents) indexCharacters(term string, id int32) {
 	if !text.IsUnspacedScript(first) {
 		return
 	}
-	of := func(r rune) *bigrams {
+	termsOf := func(r rune) *characterTerms {
 		if s.termsByCharacter == nil {
-			s.termsByCharacter = map[rune]*bigrams{}
+			s.termsByCharacter = map[rune]*characterTerms{}
 		}
 		if s.termsByCharacter[r] == nil {
-			s.termsByCharacter[r] = &bigrams{}
+			s.termsByCharacter[r] = &characterTerms{}
 		}
 		return s.termsByCharacter[r]
 	}
-	of(first).startingWith = append(of(first).startingWith, id)
-	of(last).endingWith = append(of(last).endingWith, id)
+	termsOf(first).startingWith = append(termsOf(first).startingWith, id)
+	termsOf(last).endingWith = append(termsOf(last).endingWith, id)
 }
 
 // addCharacterPostings replaces the postings of single-character terms by those of all words that
 // contain the character, where the rule above applies.
-func addCharacterPostings(parts []*segment, question string, terms []string) {
+func addCharacterPostings(segments []*segment, question string, terms []string) {
 	for i, t := range terms {
-		if text.IsUnspacedCharacter(t) && (text.HasIsolatedCharacter(question, t) || noDocumentHas(parts, i)) {
-			for _, p := range parts {
+		if text.IsUnspacedCharacter(t) && (text.HasIsolatedCharacter(question, t) || noDocumentHas(segments, i)) {
+			for _, p := range segments {
 				if list := p.postingsContaining(t); list != nil {
 					p.postingLists[2*i] = [][]uint32{list}
 				}
@@ -56,11 +56,11 @@ func addCharacterPostings(parts []*segment, question string, terms []string) {
 // usually begins one pair and ends another, so the count is the larger of the two numbers of pairs.
 func (p *segment) postingsContaining(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
-	of := p.termsByCharacter[r]
-	if of == nil {
+	terms := p.termsByCharacter[r]
+	if terms == nil {
 		return nil
 	}
-	begin, end := p.termCounts(of.startingWith), p.termCounts(of.endingWith)
+	begin, end := p.termCounts(terms.startingWith), p.termCounts(terms.endingWith)
 	var out []uint32
 	for n := range begin {
 		if count := max(begin[n], end[n]); count > 0 {

@@ -4,7 +4,7 @@ package index
 // overwrite slices that earlier candidates refer to.
 func (s *contents) compact() {
 	next := contents{
-		offloaded: s.offloaded, version: s.version, unsavedChanges: s.unsavedChanges, newest: s.newest, dims: s.dims, vectorless: s.vectorless, ignoresVectors: s.ignoresVectors, docByID: s.docByID, textIDs: map[int32]string{}, terms: map[string]int32{},
+		offloaded: s.offloaded, version: s.version, unsavedChanges: s.unsavedChanges, newest: s.newest, dims: s.dims, vectorlessCount: s.vectorlessCount, ignoresVectors: s.ignoresVectors, docByID: s.docByID, textIDs: map[int32]string{}, terms: map[string]int32{},
 		conversationTurns: s.conversationTurns, conversations: s.conversations, labels: s.labels, scopes: s.scopes,
 		tagsByDoc: map[int32][]string{}, expiryMicros: map[int32]int64{}, kindCounts: s.kindCounts, blendedTotals: s.blendedTotals, ownTotals: s.ownTotals,
 	}
@@ -55,8 +55,8 @@ func (s *contents) copyDocument(source *contents, n int32) int32 {
 		}
 	}
 	moments := source.datesOf(n)
-	d.firstDate = int32(len(s.moments))
-	s.moments = append(s.moments, moments...)
+	d.firstDate = int32(len(s.mentionedDates))
+	s.mentionedDates = append(s.mentionedDates, moments...)
 	if id, ok := source.textIDs[n]; ok {
 		s.textIDs[to] = id
 	}

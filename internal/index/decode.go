@@ -40,7 +40,7 @@ func decodeCheckpoint(ctx context.Context, r io.Reader, fileSize int64, expected
 	c.ownLengths = readSlice[int32](d)
 	lengths := readSlice[int32](d)
 	postings := readSlice[uint32](d)
-	c.moments = readSlice[memory.PartialDate](d)
+	c.mentionedDates = readSlice[memory.PartialDate](d)
 	c.chunks = d.readChunks(f.Rows, f.Dims)
 	if d.err != nil {
 		return nil, d.err
@@ -132,10 +132,10 @@ func readSlice[T any](d *decoder) []T {
 // int8 vectors of the chunks already read.
 func (d *decoder) readChunks(rows, dims int) []chunk {
 	words := readSlice[int32](d)
-	left := d.readLength(2)
+	remaining := d.readLength(2)
 	// A row takes at least one bit per value.
-	if d.err == nil && (rows < 0 || dims < 0 || rows > left || dims/16 > left || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
-		d.err = unusablef("the sizes do not match: %d vectors of %d dimensions in %d chunks with %d words", rows, dims, len(words), left)
+	if d.err == nil && (rows < 0 || dims < 0 || rows > remaining || dims/16 > remaining || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
+		d.err = unusablef("the sizes do not match: %d vectors of %d dimensions in %d chunks with %d words", rows, dims, len(words), remaining)
 	}
 	if d.err != nil {
 		return nil
@@ -156,7 +156,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 	}()
 	for i := range chunks {
 		n := int(words[i])
-		if left -= n; n < 0 || left < 0 {
+		if remaining -= n; n < 0 || remaining < 0 {
 			d.err = unusablef("a chunk of vectors has an invalid length of %d words", n)
 			break
 		}
@@ -166,7 +166,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 	}
 	close(read)
 	<-done
-	if d.err == nil && (!whole || left > 0) {
+	if d.err == nil && (!whole || remaining > 0) {
 		d.err = unusablef("the vectors do not have the stated length")
 	}
 	d.skipPadding()

@@ -80,7 +80,7 @@ func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *f
 	e.write([]byte(checkpointMagic))
 	e.writeJSON(h.withMachineFields())
 	e.writeJSON(frame{
-		Dims: f.dims, Rows: rows, Odd: f.textIDs, Terms: f.terms, Convs: f.conversations, Names: f.names, Scopes: f.scopes,
+		Dims: f.dims, Rows: rows, Odd: f.textIDs, Terms: f.terms, Convs: f.conversations, Names: f.labels, Scopes: f.scopes,
 		Tags: f.tagsByDoc, Expires: f.expiryMicros, Newest: f.newest.version, IDs: f.newest.ids,
 	})
 	writeSlice(e, f.docs)
@@ -97,7 +97,7 @@ func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *f
 		e.write(bytesOf(posts))
 	}
 	e.writePadding()
-	writeSlice(e, f.moments)
+	writeSlice(e, f.mentionedDates)
 	words := make([]int32, len(f.chunks))
 	total = 0
 	for i, c := range f.chunks {

@@ -76,7 +76,7 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	}
 	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the pattern is valid
 	for _, path := range paths {
-		h, err := readHeader(path)
+		h, err := readCheckpointHeader(path)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				ix.opts.Report(fmt.Errorf("read the checkpoint %s: %w", filepath.Base(path), errors.Join(err, os.Remove(path))))
@@ -90,7 +90,7 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	return versions
 }
 
-func readHeader(path string) (checkpointHeader, error) {
+func readCheckpointHeader(path string) (checkpointHeader, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return checkpointHeader{}, err

@@ -29,10 +29,10 @@ func (ix *Index) shardAtVersion(ctx context.Context, owner memory.Owner, minVers
 func (ix *Index) shardOrLoad(owner memory.Owner, minVersion int64) (sh *shard, l *pendingLoad, started bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	e := ix.entry(owner)
+	e := ix.touchEntry(owner)
 	if e.shard != nil && e.shard.vectorSpace != ix.opts.vectorSpace() {
 		ix.removeEntry(e)
-		e = ix.entry(owner)
+		e = ix.touchEntry(owner)
 	}
 	if e.shard != nil && e.version >= minVersion {
 		return e.shard, nil, false
@@ -48,7 +48,7 @@ func (ix *Index) shardOrLoad(owner memory.Owner, minVersion int64) (sh *shard, l
 func (ix *Index) loadIfAbsent(owner memory.Owner) *pendingLoad {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	e := ix.entry(owner)
+	e := ix.touchEntry(owner)
 	if e.shard != nil || e.pending != nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (ix *Index) loadIfAbsent(owner memory.Owner) *pendingLoad {
 }
 
 // touchEntry returns the owner's entry, created if missing, as the most recently used entry.
-func (ix *Index) entry(owner memory.Owner) *ownerEntry {
+func (ix *Index) touchEntry(owner memory.Owner) *ownerEntry {
 	e := ix.entries[owner]
 	if e == nil {
 		e = &ownerEntry{owner: owner}
@@ -76,8 +76,8 @@ func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
 	}
 	e.pending = l
 	ix.background.Go(func() {
-		if bare := ix.pullShard(e, l, base); bare > 0 {
-			ix.opts.OnMissingVectors(e.owner, bare)
+		if missing := ix.runLoad(e, l, base); missing > 0 {
+			ix.opts.OnMissingVectors(e.owner, missing)
 		}
 	})
 	return l
@@ -85,7 +85,7 @@ func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
 
 // runLoad updates base, or loads a new shard if base is nil, and completes l with the result. It
 // returns the argument with which OnMissingVectors must be called, or 0 for no call.
-func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
+func (ix *Index) runLoad(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
 	sh, withoutVector, err := ix.followAndCheckVectors(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -104,7 +104,7 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 	}
 	size := sh.size()
 	ix.residentBytes += size - e.residentBytes
-	e.residentBytes, e.memories = size, len(sh.docByID)
+	e.residentBytes, e.memoryCount = size, len(sh.docByID)
 	ix.evict(e)
 	if !e.saving && ix.isWorthSaving(sh, saveDivisorRunning) {
 		e.saving = true
@@ -118,7 +118,7 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *shard, withoutVector int, err error) {
 	previous := 0
 	if base != nil {
-		previous = base.vectorless // needs no lock of base: only updates change it, one at a time
+		previous = base.vectorlessCount // needs no lock of base: only updates change it, one at a time
 	}
 	if sh, err = ix.followStore(owner, base); err != nil || ix.opts.OnMissingVectors == nil {
 		return sh, 0, err
@@ -126,12 +126,12 @@ func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *sha
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh != base || sh.ignoresVectors {
-		sh.ignoresVectors = sh.vectorless > len(sh.docByID)/vectorlessDivisor
+		sh.ignoresVectors = sh.vectorlessCount > len(sh.docByID)/vectorlessDivisor
 	}
-	if sh == base && sh.vectorless <= previous {
+	if sh == base && sh.vectorlessCount <= previous {
 		return sh, 0, nil
 	}
-	return sh, sh.vectorless, nil
+	return sh, sh.vectorlessCount, nil
 }
 
 // vectorlessDivisor is 100, because vectors are searched only if at most 1/100 of the memories have no
@@ -154,7 +154,7 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	fresh.dims = fresh.vectorSpace.dims
 	fresh.offloaded = ix.isOffloaded(owner)
 	version, err := ix.readAll(owner, fresh.vectorSpace.model, func(item memory.IndexItem, vector []uint16) error {
-		if batch.full(item) {
+		if batch.mustFlushBefore(item) {
 			batch.flush(&fresh.contents)
 		}
 		batch = append(batch, step{item, vector})
@@ -163,9 +163,9 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // true if an earlier flush has filled posting lists
+	flushed := len(fresh.docs) > 0 // true if an earlier flush has filled posting lists
 	batch.flush(&fresh.contents)
-	if parts {
+	if flushed {
 		fresh.packPostings()
 	}
 	if len(fresh.docByRow) == 0 {
@@ -222,7 +222,7 @@ type step struct {
 const maxBatch = 2048
 
 // mustFlushBefore reports whether the batch must be applied before item is added.
-func (b batch) full(item memory.IndexItem) bool {
+func (b batch) mustFlushBefore(item memory.IndexItem) bool {
 	return len(b) >= maxBatch && (b[len(b)-1].Version != item.Version || len(b) == 2*maxBatch)
 }
 

@@ -35,14 +35,14 @@ func (g *postingBuffer) addPosting(n, term int32, weight int32) {
 }
 
 // bufferPostings makes addPosting write to a buffer until flushPostings is called.
-func (s *contents) bufferPostings() { s.buffer = postingBufferPool.Get().(*postingBuffer) }
+func (s *contents) bufferPostings() { s.pendingPostings = postingBufferPool.Get().(*postingBuffer) }
 
 func (s *contents) flushPostings() {
-	g := s.buffer
+	g := s.pendingPostings
 	if g == nil {
 		return
 	}
-	s.buffer = nil
+	s.pendingPostings = nil
 	counts := g.newestByTerm // reuses the slice, whose content is no longer needed
 	clear(counts)
 	for _, p := range g.entries {

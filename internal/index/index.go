@@ -85,7 +85,7 @@ type ownerEntry struct {
 	shard         *shard // nil until loaded
 	version       int64
 	residentBytes int64
-	memories      int          // number of the owner's resident memories
+	memoryCount   int          // number of the owner's resident memories
 	pending       *pendingLoad // the load in progress; nil if there is none
 	saving        bool         // true while a checkpoint is written or waits for diskMu
 	element       *list.Element
@@ -143,12 +143,12 @@ func (ix *Index) Size() int64 {
 	return ix.residentBytes
 }
 
-// Memories returns how many memories of an owner are resident.
-func (ix *Index) Memories(owner memory.Owner) int {
+// MemoryCount returns how many memories of an owner are resident.
+func (ix *Index) MemoryCount(owner memory.Owner) int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if e := ix.entries[owner]; e != nil {
-		return e.memories
+		return e.memoryCount
 	}
 	return 0
 }

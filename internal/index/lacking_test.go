@@ -81,7 +81,7 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 	src.put(owner, memory.IndexItem{ID: "fact-2", Removed: true})
 	want("the last ones left", true)
 	ix.mu.Lock()
-	if bare := ix.entries[owner].shard.vectorless; bare != 0 {
+	if bare := ix.entries[owner].shard.vectorlessCount; bare != 0 {
 		t.Errorf("%d are counted that lack one, want none", bare)
 	}
 	ix.mu.Unlock()

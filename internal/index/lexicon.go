@@ -12,7 +12,7 @@ import (
 // word is a cached word with its term ("" for a stop word) and its properties.
 type word struct {
 	word, term string
-	marks      memory.TextFlags
+	flags      memory.TextFlags
 	classes    text.Classes
 }
 
@@ -32,12 +32,12 @@ var sharedLexicon = &lexicon{seed: maphash.MakeSeed()}
 // wordFor returns the entry of w, and adds it if missing. The entry holds a copy of w, which may be a
 // substring of a long text.
 func (l *lexicon) wordFor(w string) *word {
-	place := &l.slots[maphash.String(l.seed, w)%lexiconSize]
-	if k := place.Load(); k != nil && k.word == w {
+	slot := &l.slots[maphash.String(l.seed, w)%lexiconSize]
+	if k := slot.Load(); k != nil && k.word == w {
 		return k
 	}
 	k := newWord(strings.Clone(w))
-	place.Store(k)
+	slot.Store(k)
 	return k
 }
 
@@ -47,10 +47,10 @@ func newWord(w string) *word {
 		k.classes = text.ClassesOf(k.term)
 	}
 	if text.IsTime(w) {
-		k.marks |= memory.FlagTime
+		k.flags |= memory.FlagTime
 	}
 	if text.IsNumber(w) {
-		k.marks |= memory.FlagNumber
+		k.flags |= memory.FlagNumber
 	}
 	return k
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // textFlags returns the flags that depend on the whole text: [memory.FlagQuestion].
-func textMarks(content string) memory.TextFlags {
+func textFlags(content string) memory.TextFlags {
 	var m memory.TextFlags
 	if text.EndsInQuestionMark(content) {
 		m |= memory.FlagQuestion
@@ -18,7 +18,7 @@ func textMarks(content string) memory.TextFlags {
 }
 
 // subjectFlags returns [memory.FlagOtherPerson] if a memory is about another person than the user.
-func subjectMarks(m memory.Memory) memory.TextFlags {
+func subjectFlags(m memory.Memory) memory.TextFlags {
 	switch {
 	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),
 		m.Turn != nil && m.Turn.Role == memory.RoleUser && text.IsAboutAnother(m.Turn.Content):
@@ -28,16 +28,16 @@ func subjectMarks(m memory.Memory) memory.TextFlags {
 }
 
 // maxDates is the maximum number of dates stored for a text.
-const maxMoments = 8
+const maxDates = 8
 
 // appendDates appends the dates that a text of the date statedAt mentions. A range of days counts as
 // its first day, unless it is a whole month or year.
-func appendMoments(out []memory.PartialDate, content string, origin time.Time) []memory.PartialDate {
-	if origin.IsZero() {
+func appendDates(out []memory.PartialDate, content string, statedAt time.Time) []memory.PartialDate {
+	if statedAt.IsZero() {
 		return out
 	}
-	for i, d := range text.ResolveDates(content, origin) {
-		if i == maxMoments {
+	for i, d := range text.ResolveDates(content, statedAt) {
+		if i == maxDates {
 			break
 		}
 		m := memory.PartialDate{Year: int16(d.From.Year())}

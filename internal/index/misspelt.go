@@ -10,30 +10,30 @@ import (
 // correctMisspelt treats a word of the question as misspelt if no segment contains it or a related
 // word. It replaces the word by words one edit away, from the owners' memories or else from the tables
 // of synonyms and classes, and returns the corrections.
-func correctMisspelt(parts []*segment, question string, terms []string) (corrections []memory.Misspelt) {
+func correctMisspelt(segments []*segment, question string, terms []string) (corrections []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
 		var meant, tabled []string
-		if tried < text.MaxCorrectedWords && noDocumentHas(parts, i) {
+		if tried < text.MaxCorrectedWords && noDocumentHas(segments, i) {
 			tried++
-			meant, tabled = text.SpellingCorrections(question, t, func(m []byte) bool { return anyDocumentHas(parts, m) })
+			meant, tabled = text.SpellingCorrections(question, t, func(m []byte) bool { return anyDocumentHas(segments, m) })
 		}
 		for _, m := range meant {
-			appendTermPostings(parts, 2*i, m)
+			appendTermPostings(segments, 2*i, m)
 		}
 		for _, m := range tabled {
-			addRelatedPostings(parts, i, m)
+			addRelatedPostings(segments, i, m)
 		}
 		if len(meant)+len(tabled) > 0 {
-			corrections = append(corrections, memory.Misspelt{Word: text.WordWith(question, t), Meant: slices.Concat(meant, tabled)})
+			corrections = append(corrections, memory.Misspelt{Word: text.FirstWordWithTerm(question, t), Meant: slices.Concat(meant, tabled)})
 		}
 	}
 	return corrections
 }
 
 // noDocumentHas reports whether no document has the question's term termIndex or a related term.
-func noDocumentHas(parts []*segment, termIndex int) bool {
-	for _, p := range parts {
+func noDocumentHas(segments []*segment, termIndex int) bool {
+	for _, p := range segments {
 		if slices.ContainsFunc(p.postingLists[2*termIndex], p.hasUndeleted) || slices.ContainsFunc(p.postingLists[2*termIndex+1], p.hasUndeleted) {
 			return false
 		}
@@ -46,8 +46,8 @@ func (p *segment) hasUndeleted(list []uint32) bool {
 }
 
 // anyDocumentHas reports whether a document that is not deleted has a term.
-func anyDocumentHas(parts []*segment, term []byte) bool {
-	return slices.ContainsFunc(parts, func(p *segment) bool {
+func anyDocumentHas(segments []*segment, term []byte) bool {
+	return slices.ContainsFunc(segments, func(p *segment) bool {
 		id, ok := p.terms[string(term)]
 		return ok && p.hasUndeleted(p.postings[id])
 	})
@@ -55,17 +55,17 @@ func anyDocumentHas(parts []*segment, term []byte) bool {
 
 // addRelatedPostings adds the postings of term's synonyms to those of the terms related to the
 // question's term termIndex, which term corrects. It omits the question's own terms.
-func addRelatedPostings(parts []*segment, termIndex int, term string) {
+func addRelatedPostings(segments []*segment, termIndex int, term string) {
 	for _, other := range text.Synonyms(term) {
-		if !slices.Contains(parts[0].questionTerms, other) {
-			appendTermPostings(parts, 2*termIndex+1, other)
+		if !slices.Contains(segments[0].questionTerms, other) {
+			appendTermPostings(segments, 2*termIndex+1, other)
 		}
 	}
 }
 
 // appendTermPostings appends the postings of a term to postingLists[listIndex] of each segment.
-func appendTermPostings(parts []*segment, listIndex int, term string) {
-	for _, p := range parts {
+func appendTermPostings(segments []*segment, listIndex int, term string) {
+	for _, p := range segments {
 		if id, ok := p.terms[term]; ok {
 			p.postingLists[listIndex] = append(p.postingLists[listIndex], p.postings[id])
 		}

@@ -33,13 +33,13 @@ const chunksPerScanner = 8
 // repeatedly takes the next chunk. The goroutine that calls finish is also a scanner, and runs scanners
 // whose goroutines have not started yet.
 type vectorSearch struct {
-	parts      []*segment
+	segments   []*segment
 	search     *memory.Search
 	scanners   []scanner
 	nextChunk  atomic.Int32 // number of the next chunk to scan, counted over all segments
 	otherScans []func()     // scans by other goroutines; a call waits until the scan is done, and starts it if necessary
 	finished   bool
-	best       []scoredDoc
+	bestDocs   []scoredDoc
 	rescorer   exactScorer
 }
 
@@ -55,18 +55,18 @@ func vectorPickLimit(s *memory.Search) int {
 
 // reset resets the search: finish returns nothing until start is called.
 func (x *vectorSearch) reset() {
-	x.scanners, x.otherScans, x.finished, x.best = x.scanners[:0], x.otherScans[:0], true, nil
+	x.scanners, x.otherScans, x.finished, x.bestDocs = x.scanners[:0], x.otherScans[:0], true, nil
 }
 
 // start starts scanners, fewer if there are few chunks or other searches run. If s has no vector, it
 // does nothing.
-func (x *vectorSearch) start(parts []*segment, s *memory.Search) {
+func (x *vectorSearch) start(segments []*segment, s *memory.Search) {
 	if s.Vector == nil || s.WordsOnly {
 		return
 	}
-	x.parts, x.search, x.finished = parts, s, false
+	x.segments, x.search, x.finished = segments, s, false
 	chunks := 0
-	for _, p := range parts {
+	for _, p := range segments {
 		chunks += len(p.chunks)
 	}
 	scanners := max(1, min(runtime.GOMAXPROCS(0)/int(max(1, activeSearches.Load())), chunks/chunksPerScanner))
@@ -93,9 +93,9 @@ func (x *vectorSearch) isSingle() bool { return len(x.scanners) == 1 }
 // finish helps to finish the scan, marks the best documents by exact cosine in vectorPicks, and returns
 // them. Documents that may be among the best despite the rounding error of int8 are rescored. Vectors
 // of another length, which belong to another model, are skipped. A second call returns the same result.
-func (x *vectorSearch) finish(by *sorter) []scoredDoc {
+func (x *vectorSearch) finish(docSorter *sorter) []scoredDoc {
 	if x.finished {
-		return x.best
+		return x.bestDocs
 	}
 	x.finished = true
 	x.scan(&x.scanners[0])
@@ -105,17 +105,17 @@ func (x *vectorSearch) finish(by *sorter) []scoredDoc {
 		best.picks = append(best.picks, x.scanners[1+i].best.picks...)
 	}
 	best.prune()
-	x.rescorer.rescore(x.parts, best.picks, x.search.Vector)
+	x.rescorer.rescore(x.segments, best.picks, x.search.Vector)
 	for i := range best.picks {
 		best.picks[i].score = best.picks[i].cosine
 	}
-	x.best = by.sort(x.parts, best.picks, vectorPickLimit(x.search))
-	for _, f := range x.best {
-		p := x.parts[f.segmentIndex]
+	x.bestDocs = docSorter.sort(x.segments, best.picks, vectorPickLimit(x.search))
+	for _, f := range x.bestDocs {
+		p := x.segments[f.segmentIndex]
 		markDoc(p.vectorPicks, f.doc)
 		p.cosines[f.doc] = f.cosine
 	}
-	return x.best
+	return x.bestDocs
 }
 
 // wait waits until no scanner reads chunks any more.
@@ -128,7 +128,7 @@ func (x *vectorSearch) wait() {
 // dropReferences clears references to segments, so that the memory of an evicted owner can be
 // freed.
 func (x *vectorSearch) dropReferences() {
-	x.parts, x.search = nil, nil
+	x.segments, x.search = nil, nil
 	clear(x.otherScans)
 	for i := range x.scanners {
 		fresh := x.scanners[i].unpicked
@@ -139,13 +139,13 @@ func (x *vectorSearch) dropReferences() {
 func (x *vectorSearch) scan(sc *scanner) {
 	for {
 		j, i := int(x.nextChunk.Add(1)-1), 0
-		for i < len(x.parts) && j >= len(x.parts[i].chunks) {
-			j, i = j-len(x.parts[i].chunks), i+1
+		for i < len(x.segments) && j >= len(x.segments[i].chunks) {
+			j, i = j-len(x.segments[i].chunks), i+1
 		}
-		if i == len(x.parts) {
+		if i == len(x.segments) {
 			break
 		}
-		if p := x.parts[i]; p.dims == sc.dims && !p.ignoresVectors {
+		if p := x.segments[i]; p.dims == sc.dims && !p.ignoresVectors {
 			sc.scanChunk(scannedChunk{p, int32(i), j})
 		}
 	}
@@ -223,14 +223,14 @@ type exactScorer struct {
 
 // rescore computes the unknown cosines in a list from the float16 vectors. It sets 0 for a document
 // without a vector of the question's model.
-func (x *exactScorer) rescore(parts []*segment, list []scoredDoc, question []float32) {
+func (x *exactScorer) rescore(segments []*segment, list []scoredDoc, question []float32) {
 	x.rows, x.listIndexes = x.rows[:0], x.listIndexes[:0]
 	for i := range list {
 		f := &list[i]
 		if f.cosine != unknownCosine {
 			continue
 		}
-		p := parts[f.segmentIndex]
+		p := segments[f.segmentIndex]
 		row := p.docs[f.doc].row
 		if row < 0 || p.dims != len(question) || p.ignoresVectors {
 			f.cosine = 0

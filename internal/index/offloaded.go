@@ -11,10 +11,10 @@ import (
 
 // offloadedPicks returns the results of the external search, s.Neighbors, that pass the filters, and
 // marks them in vectorPicks.
-func offloadedPicks(parts []*segment, s *memory.Search) (picks []scoredDoc) {
+func offloadedPicks(segments []*segment, s *memory.Search) (picks []scoredDoc) {
 	for _, near := range s.Neighbors {
 		k, _ := keyOf(near.ID)
-		for i, p := range parts {
+		for i, p := range segments {
 			n, ok := p.docByID[k]
 			if !ok || !p.offloaded || p.ignoresVectors || p.owner() != near.Owner || !p.admits(n) || isMarked(p.vectorPicks, n) {
 				continue
@@ -86,18 +86,18 @@ func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.S
 // all candidates by their changed scores.
 func SetVectors(candidates []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
-	var of []int
+	var indexes []int
 	for i := range candidates {
 		if row := vectors[candidates[i].ID]; candidates[i].Owner == owner && len(row) > 0 {
 			candidates[i].Vector = row
 			if vector.Dims(row) == len(question) {
-				rows, of = append(rows, row), append(of, i)
+				rows, indexes = append(rows, row), append(indexes, i)
 			}
 		}
 	}
 	dots := make([]float32, len(rows))
 	vector.DotEach(question, rows, dots)
-	for j, i := range of {
+	for j, i := range indexes {
 		c := &candidates[i]
 		c.Score += vectorShare * float64(max(0, dots[j])-max(0, c.Measures.Vector))
 		c.Measures.Vector = dots[j]

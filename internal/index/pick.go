@@ -19,9 +19,9 @@ type scoredDoc struct {
 const unknownCosine = -2
 
 // pickByWords returns the best documents by words, in no particular order.
-func pickByWords(parts []*segment, picks *topPicks) []scoredDoc {
+func pickByWords(segments []*segment, picks *topPicks) []scoredDoc {
 	picks.peaks = picks.peaks[:0]
-	for _, p := range parts {
+	for _, p := range segments {
 		p.computeWordScores()
 		for from, to := range p.scoredBlocks() {
 			picks.peaks = vector.Peaks(picks.peaks, p.wordScores[from:to])
@@ -29,7 +29,7 @@ func pickByWords(parts []*segment, picks *topPicks) []scoredDoc {
 	}
 	picks.picks = picks.picks[:0]
 	picks.pickWithPrediction(0, func() {
-		for i, p := range parts {
+		for i, p := range segments {
 			for from, to := range p.scoredBlocks() {
 				for _, j := range p.blockDocsAbove(from, to, picks.minScore) {
 					if n := int32(from) + j; p.admits(n) {
@@ -51,7 +51,7 @@ type sorter struct {
 }
 
 // sort sorts a list by score, then by id, and returns the first limit documents.
-func (x *sorter) sort(parts []*segment, list []scoredDoc, limit int) []scoredDoc {
+func (x *sorter) sort(segments []*segment, list []scoredDoc, limit int) []scoredDoc {
 	// Sorting numbers is several times faster than sorting structs with a comparison function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
@@ -69,7 +69,7 @@ func (x *sorter) sort(parts []*segment, list []scoredDoc, limit int) []scoredDoc
 		}
 		if j > i+1 {
 			slices.SortFunc(list[i:j], func(a, b scoredDoc) int {
-				return cmp.Or(compareIDs(parts[a.segmentIndex].contents, a.doc, parts[b.segmentIndex].contents, b.doc), cmp.Compare(a.segmentIndex, b.segmentIndex))
+				return cmp.Or(compareIDs(segments[a.segmentIndex].contents, a.doc, segments[b.segmentIndex].contents, b.doc), cmp.Compare(a.segmentIndex, b.segmentIndex))
 			})
 		}
 		i = j
@@ -111,7 +111,7 @@ func (k *topPicks) pickWithPrediction(margin float32, pick func()) {
 		k.minScore = max(initialScore, nthLargest(k.peaks, k.limit)-margin)
 	}
 	pick()
-	if k.minScore == initialScore || k.limitReached() {
+	if k.minScore == initialScore || k.hasEnoughPicks() {
 		return
 	}
 	k.minScore, k.picks, k.pruneAt = initialScore, k.picks[:initialCount], 2*k.limit
@@ -119,7 +119,7 @@ func (k *topPicks) pickWithPrediction(margin float32, pick func()) {
 }
 
 // hasEnoughPicks reports whether at least limit picks reach minScore even with the largest error.
-func (k *topPicks) limitReached() bool {
+func (k *topPicks) hasEnoughPicks() bool {
 	n := 0
 	for _, f := range k.picks {
 		n += boolToInt(f.score-f.margin >= k.minScore)

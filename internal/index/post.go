@@ -11,7 +11,7 @@ import (
 
 // indexText adds the postings of document n. It returns the document's own length in thirds of a word,
 // and the flags and classes of all its words.
-func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.TextFlags, classes text.Classes) {
+func (s *contents) indexText(n int32, m memory.Memory, statedAt time.Time) (length int32, flags memory.TextFlags, classes text.Classes) {
 	count := func(w string, weight int32) *word {
 		props := sharedLexicon.wordFor(w)
 		if props.term != "" {
@@ -22,7 +22,7 @@ func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length
 	}
 	text.EachWord(m.Content(), func(w string) {
 		props := count(w, wordWeight)
-		marks |= props.marks
+		flags |= props.flags
 		classes |= props.classes
 	})
 	if m.Turn != nil && m.Turn.Name != "" {
@@ -33,12 +33,12 @@ func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length
 			text.EachWord(tag, func(w string) { count(w, wordWeight) })
 		}
 	}
-	if !origin.IsZero() {
-		for _, w := range dateWords(origin) {
+	if !statedAt.IsZero() {
+		for _, w := range dateWords(statedAt) {
 			count(w, dateWordWeight)
 		}
 	}
-	return length, marks, classes
+	return length, flags, classes
 }
 
 // termNumber returns the number of a term, and adds a missing term without copying the string.
@@ -55,8 +55,8 @@ func (s *contents) termNumber(t string) int32 {
 
 // addPosting adds weight, in thirds, to the posting of a term in document n, which must be the newest.
 func (s *contents) addPosting(n, term int32, weight int32) {
-	if s.buffer != nil {
-		s.buffer.addPosting(n, term, weight)
+	if s.pendingPostings != nil {
+		s.pendingPostings.addPosting(n, term, weight)
 		return
 	}
 	list := s.postings[term]

@@ -110,7 +110,7 @@ func (s *contents) restoreDocs(rows int) error {
 		s.docByID[d.id] = n
 		switch d.row {
 		case none:
-			s.vectorless++
+			s.vectorlessCount++
 		case offloadedRow:
 		default:
 			s.docByRow[d.row] = n
@@ -138,7 +138,7 @@ func (s *contents) isValid(d *doc, k kind, rows int) bool {
 	return k <= summary && isIndex(d.scope, len(s.scopes), false) && isIndex(d.role, len(s.labels.list), false) &&
 		isIndex(d.conversation, len(s.conversations.list), k != turn) && (isIndex(d.row, rows, true) || s.offloaded && d.row == offloadedRow) &&
 		isIndex(d.speaker, len(s.labels.list), true) && isIndex(d.category, len(s.labels.list), true) &&
-		d.firstDate >= 0 && int(d.firstDate)+int(d.dateCount) <= len(s.moments)
+		d.firstDate >= 0 && int(d.firstDate)+int(d.dateCount) <= len(s.mentionedDates)
 }
 
 // linkTurns links the turns of each conversation, and computes all blended lengths.

@@ -223,7 +223,7 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 		if out[i] != nil {
 			continue
 		}
-		text.EachEndingCorrection(text.WordWith(s.Text, term), func(m string) {
+		text.EachEndingCorrection(text.FirstWordWithTerm(s.Text, term), func(m string) {
 			if have(m) && !slices.Contains(out[i], m) {
 				out[i] = append(out[i], m)
 			}
@@ -235,7 +235,7 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 				}
 			}
 			text.EachCorrection(term, func(m []byte) { add(string(m)) })
-			text.EachEndingCorrection(text.WordWith(s.Text, term), add)
+			text.EachEndingCorrection(text.FirstWordWithTerm(s.Text, term), add)
 		}
 	}
 	return out, tabled

@@ -10,16 +10,16 @@ type newestVersion struct {
 }
 
 // maxCheckedIDs is the largest number of ids that are checked; a version with more items is not checked.
-const maxNewest = 1000
+const maxCheckedIDs = 1000
 
-func (w *newestVersion) add(version int64, id string) {
+func (w *newestVersion) addID(version int64, id string) {
 	if version == 0 {
 		return // items of a [Snapshot] have no version
 	}
 	if version > w.version {
 		w.version, w.ids = version, w.ids[:0]
 	}
-	if len(w.ids) <= maxNewest {
+	if len(w.ids) <= maxCheckedIDs {
 		k, _ := keyOf(id)
 		w.ids = append(w.ids, k)
 	}
@@ -29,7 +29,7 @@ func (w *newestVersion) add(version int64, id string) {
 // the store has other items at the shard's newest version.
 func (ix *Index) resumeCheckpoint(sh *shard, owner memory.Owner) error {
 	after := sh.version
-	canCheck := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
+	canCheck := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxCheckedIDs && sh.newest.version > 1
 	if canCheck {
 		after = sh.newest.version - 1
 	}

@@ -38,35 +38,35 @@ func (w *termGroup) maxScore() float64 {
 // share of that sum that comes from indexed terms. The scores, not yet divided by idfSum, are complete
 // for documents that may be among the best by words, and for vectorPicks. finishVectors, which sets
 // vectorPicks, is called before any document is skipped.
-func scoreWords(parts []*segment, termCount int, weight func(i int) float64, picks *topPicks, joinVectors func()) (groups []termGroup, sum, coverage float64) {
-	docs, means := corpusStatistics(parts)
+func scoreWords(segments []*segment, termCount int, weightOf func(i int) float64, picks *topPicks, finishVectors func()) (groups []termGroup, idfSum, coverage float64) {
+	docs, means := corpusStatistics(segments)
 	groups = make([]termGroup, 2*termCount)
 	for t := range termCount {
 		w, others := &groups[2*t], &groups[2*t+1]
-		for _, p := range parts {
+		for _, p := range segments {
 			w.documentFrequency += p.documentFrequency(p.postingLists[2*t])
 			others.documentFrequency += p.documentFrequency(p.postingLists[2*t+1])
 		}
 		w.idf = inverseFrequency(docs, w.documentFrequency)
 		// A rare related word must not score above a common term.
 		others.isRelated, others.idf = true, min(w.idf, inverseFrequency(docs, others.documentFrequency))
-		w.idf, others.idf = weight(t)*w.idf, weight(t)*others.idf
-		sum += w.idf
+		w.idf, others.idf = weightOf(t)*w.idf, weightOf(t)*others.idf
+		idfSum += w.idf
 		if w.documentFrequency > 0 {
 			coverage += w.idf
 		}
 	}
-	if sum == 0 {
+	if idfSum == 0 {
 		return groups, 0, 0
 	}
-	scoreRareFirst(parts, groups, means, picks, joinVectors)
-	return groups, sum, coverage / sum
+	scoreRareFirst(segments, groups, means, picks, finishVectors)
+	return groups, idfSum, coverage / idfSum
 }
 
 // scoreRareFirst adds up the groups' scores, the group with the largest possible score first. Once the
 // remaining groups cannot lift a new document into the best, it scores only the contenders, so that a
 // term in every turn costs little.
-func scoreRareFirst(parts []*segment, groups []termGroup, means [4]meanLengths, picks *topPicks, joinVectors func()) {
+func scoreRareFirst(segments []*segment, groups []termGroup, means [4]meanLengths, picks *topPicks, finishVectors func()) {
 	order, remaining := make([]int, 0, len(groups)), 0.0
 	for i := range groups {
 		if groups[i].documentFrequency > 0 {
@@ -76,10 +76,10 @@ func scoreRareFirst(parts []*segment, groups []termGroup, means [4]meanLengths, 
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(groups[j].maxScore(), groups[i].maxScore()) })
 	for _, i := range order {
 		w := &groups[i]
-		if hits := countScored(parts); hits >= picks.limit && w.documentFrequency > 2*hits {
-			skipHopeless(parts, float32(remaining), picks, joinVectors)
+		if hits := countScored(segments); hits >= picks.limit && w.documentFrequency > 2*hits {
+			skipHopeless(segments, float32(remaining), picks, finishVectors)
 		}
-		for _, p := range parts {
+		for _, p := range segments {
 			p.addScores(p.postingLists[i], w, means)
 		}
 		remaining -= w.maxScore()
@@ -88,16 +88,16 @@ func scoreRareFirst(parts []*segment, groups []termGroup, means [4]meanLengths, 
 
 // skipHopeless sets the contenders: the documents that can still be among the best if at most remaining
 // is added to a score. It does nothing if a document without a score could still be among the best.
-func skipHopeless(parts []*segment, remaining float32, picks *topPicks, joinVectors func()) {
-	if len(pickByWords(parts, picks)) < picks.limit {
+func skipHopeless(segments []*segment, remaining float32, picks *topPicks, finishVectors func()) {
+	if len(pickByWords(segments, picks)) < picks.limit {
 		return
 	}
 	bound := remaining + picks.minScore*1e-5 // rounding errors of float32 sums are smaller
 	if picks.minScore <= bound {
 		return
 	}
-	joinVectors()
-	for _, p := range parts {
+	finishVectors()
+	for _, p := range segments {
 		p.keepContenders(picks.minScore - bound)
 	}
 }
@@ -123,22 +123,22 @@ type meanLengths struct{ blended, own float64 }
 // newBM25 returns the BM25 scorer of a word with an inverse document frequency. scale converts counts to
 // occurrences, and meanOf selects the mean length of each kind.
 func newBM25(scale, idf float32, means [4]meanLengths, meanOf func(mean meanLengths) float64) vector.Blend {
-	words := vector.Blend{Scale: scale, Gain: bm25K1 + 1, Base: bm25K1 * (1 - bm25B), IDF: idf}
+	bm25 := vector.Blend{Scale: scale, Gain: bm25K1 + 1, Base: bm25K1 * (1 - bm25B), IDF: idf}
 	for kind, mean := range means {
 		if length := meanOf(mean); length > 0 {
-			words.Slopes[kind] = float32(bm25K1 * bm25B / length)
+			bm25.Slopes[kind] = float32(bm25K1 * bm25B / length)
 		}
 	}
-	return words
+	return bm25
 }
 
 // corpusStatistics returns the number of documents and their mean lengths by kind, over all
 // memories of the owners, regardless of filters.
-func corpusStatistics(parts []*segment) (docs int, means [4]meanLengths) {
+func corpusStatistics(segments []*segment) (docs int, means [4]meanLengths) {
 	for kind := fact; kind <= summary; kind++ {
 		var count int
 		var total, words int64
-		for _, p := range parts {
+		for _, p := range segments {
 			count += p.kindCounts[kind]
 			total += p.blendedTotals[kind]
 			words += p.ownTotals[kind]

@@ -12,17 +12,17 @@ import (
 // scratch is the working memory of one search in one shard. Between searches all fields are zero,
 // except those described as undefined.
 type scratch struct {
-	docCounts     []uint8   // occurrences of the current group's terms by document, in thirds
-	coveredDocs   []uint64  // documents to whose score the current group contributes
-	scoredDocs    []uint64  // documents with a score
-	contenders    []uint64  // after pruning: documents that can still be among the best, and vectorPicks
-	vectorPicks   []uint64  // documents picked by vector, scored whether or not they contain a term
-	lexicalScores []float32 // blended BM25 of the question's terms, by document
-	relatedScores []float32 // blended BM25 of terms related to the question's terms, by document
-	ownScores     []float32 // BM25 of the document's own words, by document
-	ownNeeded     []uint64  // documents whose own score is requested
-	sessionScores []float32 // by conversation: mean of the best ownScores; -1 means requested
-	sessionNeeded []int32   // conversations whose session score is requested
+	docCounts        []uint8   // occurrences of the current group's terms by document, in thirds
+	coveredDocs      []uint64  // documents to whose score the current group contributes
+	scoredDocs       []uint64  // documents with a score
+	contenders       []uint64  // after pruning: documents that can still be among the best, and vectorPicks
+	vectorPicks      []uint64  // documents picked by vector, scored whether or not they contain a term
+	lexicalScores    []float32 // blended BM25 of the question's terms, by document
+	relatedScores    []float32 // blended BM25 of terms related to the question's terms, by document
+	ownScores        []float32 // BM25 of the document's own words, by document
+	ownScoreRequests []uint64  // documents whose own score is requested
+	sessionScores    []float32 // by conversation: mean of the best ownScores; -1 means requested
+	sessionRequests  []int32   // conversations whose session score is requested
 
 	cosines        []float32 // cosines of vectorPicks; undefined for other documents
 	scoreBuffer    []float32 // working memory for wordScores; undefined between searches
@@ -42,7 +42,7 @@ func (x *scratch) grow(docs, conversations int) {
 		*x = scratch{
 			sessionScores: x.sessionScores, scoreBuffer: x.scoreBuffer, aboveThreshold: x.aboveThreshold, docCounts: make([]uint8, room+2*leadPadding+8),
 			lexicalScores: floats(), relatedScores: floats(), ownScores: floats(), cosines: floats(),
-			coveredDocs: set(), scoredDocs: set(), contenders: set(), vectorPicks: set(), ownNeeded: set(),
+			coveredDocs: set(), scoredDocs: set(), contenders: set(), vectorPicks: set(), ownScoreRequests: set(),
 		}
 	}
 	if len(x.sessionScores) < conversations {
@@ -50,7 +50,7 @@ func (x *scratch) grow(docs, conversations int) {
 	}
 	x.docCounts = x.docCounts[:docs+2*leadPadding+8]
 	x.lexicalScores, x.relatedScores, x.ownScores, x.cosines = x.lexicalScores[:docs], x.relatedScores[:docs], x.ownScores[:docs], x.cosines[:docs]
-	x.coveredDocs, x.scoredDocs, x.contenders, x.vectorPicks, x.ownNeeded = x.coveredDocs[:words], x.scoredDocs[:words], x.contenders[:words], x.vectorPicks[:words], x.ownNeeded[:words]
+	x.coveredDocs, x.scoredDocs, x.contenders, x.vectorPicks, x.ownScoreRequests = x.coveredDocs[:words], x.scoredDocs[:words], x.contenders[:words], x.vectorPicks[:words], x.ownScoreRequests[:words]
 }
 
 // reset sets all entries that a search has changed to zero.
@@ -61,18 +61,18 @@ func (x *scratch) reset() {
 			clear(x.lexicalScores[from:to])
 			clear(x.relatedScores[from:to])
 		}
-		if x.ownNeeded[i] != 0 {
+		if x.ownScoreRequests[i] != 0 {
 			clear(x.ownScores[from:to])
 		}
 	}
-	for _, t := range x.sessionNeeded {
+	for _, t := range x.sessionRequests {
 		x.sessionScores[t] = 0
 	}
-	x.sessionNeeded = x.sessionNeeded[:0]
+	x.sessionRequests = x.sessionRequests[:0]
 	clear(x.scoredDocs)
 	clear(x.contenders)
 	clear(x.vectorPicks)
-	clear(x.ownNeeded)
+	clear(x.ownScoreRequests)
 }
 
 // wordScore returns the score of document n by the question's words and their related words.
@@ -80,9 +80,9 @@ func (x *scratch) wordScore(n int32) float32 {
 	return x.lexicalScores[n] + relatedShare*x.relatedScores[n]
 }
 
-func countScored(parts []*segment) int {
+func countScored(segments []*segment) int {
 	hits := 0
-	for _, p := range parts {
+	for _, p := range segments {
 		for _, word := range p.scoredDocs {
 			hits += bits.OnesCount64(word)
 		}

@@ -51,35 +51,35 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
-	parts := make([]*segment, len(shards))
+	segments := make([]*segment, len(shards))
 	for i, sh := range shards {
-		parts[i] = openSegment(&sh.contents, &s)
+		segments[i] = openSegment(&sh.contents, &s)
 	}
 	d := statePool.Get().(*searchState)
-	out, err := d.search(ctx, parts, &s)
-	d.release(parts)
+	out, err := d.search(ctx, segments, &s)
+	d.release(segments)
 	return out, err
 }
 
-func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
+func (d *searchState) search(ctx context.Context, segments []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectorSearch.reset()
 	defer d.vectorSearch.wait() // also after a panic, since scanners read data that the locks guard
 	if !s.WordsFirst {
-		d.vectorSearch.start(parts, s)
+		d.vectorSearch.start(segments, s)
 	}
 	if d.vectorSearch.isSingle() {
 		d.vectorSearch.finish(&d.sorter)
 	}
 	terms := uniqueTerms(text.Terms(s.Text))
-	for _, p := range parts {
+	for _, p := range segments {
 		p.findPostings(terms)
 	}
-	addCharacterPostings(parts, s.Text, terms)
+	addCharacterPostings(segments, s.Text, terms)
 	var misspelt []memory.Misspelt
 	if !s.WordsOnly { // with WordsOnly, s.Text is a memory's text and not a question
-		misspelt = correctMisspelt(parts, s.Text, terms)
+		misspelt = correctMisspelt(segments, s.Text, terms)
 	}
-	offloaded := offloadedPicks(parts, s)
+	offloaded := offloadedPicks(segments, s)
 	d.wordPicks.reset(s.Limit, math.SmallestNonzeroFloat32)
 	weight := func(i int) float64 {
 		if w, ok := s.TermWeights[terms[i]]; ok {
@@ -87,28 +87,28 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		}
 		return 1
 	}
-	asked, sum, coverage := scoreWords(parts, len(terms), weight, &d.wordPicks, func() { d.vectorSearch.finish(&d.sorter) })
-	words := d.sorter.sort(parts, pickByWords(parts, &d.wordPicks), s.Limit)
+	groups, sum, coverage := scoreWords(segments, len(terms), weight, &d.wordPicks, func() { d.vectorSearch.finish(&d.sorter) })
+	words := d.sorter.sort(segments, pickByWords(segments, &d.wordPicks), s.Limit)
 	if s.WordsFirst && len(words) < s.Limit {
-		d.vectorSearch.start(parts, s)
+		d.vectorSearch.start(segments, s)
 	}
 	near := d.vectorSearch.finish(&d.sorter)
 	if len(offloaded) > 0 && (!s.WordsFirst || len(words) < s.Limit) {
-		near = d.sorter.sort(parts, append(offloaded, near...), vectorPickLimit(s))
+		near = d.sorter.sort(segments, append(offloaded, near...), vectorPickLimit(s))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if s.PreferVectors && len(near) > 0 {
-		d.vectorSearch.rescorer.rescore(parts, words, s.Vector)
+		d.vectorSearch.rescorer.rescore(segments, words, s.Vector)
 		words, near = near, slices.DeleteFunc(words, func(f scoredDoc) bool {
-			p := parts[f.segmentIndex]
+			p := segments[f.segmentIndex]
 			return f.cosine != 0 || p.docs[f.doc].row == offloadedRow && !p.ignoresVectors
 		})
 	}
-	list := d.mergePicks(parts, words, near, s.Limit)
-	computeOwnScores(parts, asked, list)
-	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(coverage))
+	list := d.mergePicks(segments, words, near, s.Limit)
+	computeOwnScores(segments, groups, list)
+	out := d.candidates(segments, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(coverage))
 	if misspelt != nil {
 		for i := range out {
 			out[i].Misspelt = misspelt
@@ -119,8 +119,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 
 // release returns the working memory for reuse. It is not called after a panic, which may leave the
 // memory inconsistent.
-func (d *searchState) release(parts []*segment) {
-	for _, p := range parts {
+func (d *searchState) release(segments []*segment) {
+	for _, p := range segments {
 		p.reset()
 		scratchPool.Put(p.scratch)
 	}
@@ -164,7 +164,7 @@ func (p *segment) findPostings(terms []string) {
 
 // mergePicks merges two lists of picks, best first, without duplicates. It reserves up to a quarter of
 // limit for second, and marks the result in ownScoreRequests.
-func (d *searchState) mergePicks(parts []*segment, first, second []scoredDoc, limit int) []scoredDoc {
+func (d *searchState) mergePicks(segments []*segment, first, second []scoredDoc, limit int) []scoredDoc {
 	if len(second) == 0 {
 		return first
 	}
@@ -172,8 +172,8 @@ func (d *searchState) mergePicks(parts []*segment, first, second []scoredDoc, li
 	out := d.mergeBuffer[:0]
 	for _, list := range [][]scoredDoc{first[:keep], second, first[keep:]} {
 		for _, f := range list {
-			if taken := parts[f.segmentIndex].ownNeeded; len(out) < limit && !isMarked(taken, f.doc) {
-				markDoc(taken, f.doc)
+			if picked := segments[f.segmentIndex].ownScoreRequests; len(out) < limit && !isMarked(picked, f.doc) {
+				markDoc(picked, f.doc)
 				out = append(out, f)
 			}
 		}

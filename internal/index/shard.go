@@ -49,9 +49,9 @@ type contents struct {
 
 	offloaded bool // true if vectors are searched outside the index and not stored here
 
-	dims           int  // length of the vectors; 0 before the first vector
-	vectorless     int  // number of documents without a vector
-	ignoresVectors bool // true if too many documents lack a vector, so that vectors are not used
+	dims            int  // length of the vectors; 0 before the first vector
+	vectorlessCount int  // number of documents without a vector
+	ignoresVectors  bool // true if too many documents lack a vector, so that vectors are not used
 
 	docs           []doc
 	kinds          []kind // 0 for deleted documents
@@ -64,17 +64,17 @@ type contents struct {
 	docByID          map[idKey]int32
 	textIDs          map[int32]string // ids that are not UUIDs, by document
 	terms            map[string]int32
-	termsByCharacter map[rune]*bigrams // by character of a script without spaces; nil if there are no such characters
-	postings         [][]uint32        // by term: document << 8 | thirds, ascending
-	postingCapacity  int               // capacity of all posting lists together
+	termsByCharacter map[rune]*characterTerms // by character of a script without spaces; nil if there are no such characters
+	postings         [][]uint32               // by term: document << 8 | thirds, ascending
+	postingCapacity  int                      // capacity of all posting lists together
 
-	buffer *postingBuffer // postings not yet in postings; nil except between bufferPostings and flushPostings
+	pendingPostings *postingBuffer // postings not yet in postings; nil except between bufferPostings and flushPostings
 
 	conversationTurns []turnList // turns by conversation number
 	conversations     stringTable
 	labels            stringTable // speakers, categories, roles
 	scopes            []memory.Scope
-	moments           []memory.PartialDate
+	mentionedDates    []memory.PartialDate
 	tagsByDoc         map[int32][]string
 	expiryMicros      map[int32]int64 // expiry by document, microseconds since 1970
 
@@ -92,7 +92,7 @@ type contents struct {
 // doc has the fields of a memory that filters and candidates need.
 type doc struct {
 	id                          idKey
-	updatedMicros, originMicros int64 // times of the last update and of the statement, microseconds since 1970
+	updatedMicros, statedMicros int64 // times of the last update and of the statement, microseconds since 1970
 	scope                       int32
 	conversation                int32 // conversation number; none if there is no conversation
 	turnIndex                   int32 // the turn's Index; none for other memories
@@ -103,7 +103,7 @@ type doc struct {
 	firstDate                   int32 // index of its first date in mentionedDates
 	classes                     text.Classes
 	confidence                  float32 // confidence of a fact; 1 for other memories
-	marks                       memory.TextFlags
+	flags                       memory.TextFlags
 	dateCount                   uint8 // number of its dates in mentionedDates
 }
 
@@ -158,7 +158,7 @@ func (s *contents) applyStep(change *step) {
 		id = change.Memory.ID()
 	}
 	s.unsavedChanges++
-	s.newest.add(change.Version, id)
+	s.newest.addID(change.Version, id)
 	s.remove(id)
 	if t := change.Memory.Turn; !change.Removed && change.Memory.Content() != "" && (t == nil || t.Informative()) {
 		s.add(change.Memory, change.Vector, change.packedVector)
@@ -172,21 +172,21 @@ func (s *contents) applyStep(change *step) {
 // add adds a memory with its vector as vec or as packed float16.
 func (s *contents) add(m memory.Memory, vec []float32, packed []uint16) {
 	n := int32(len(s.docs))
-	d, kind, origin := s.newDoc(m)
+	d, kind, statedAt := s.newDoc(m)
 	k, uuid := keyOf(m.ID())
 	if d.id = k; !uuid {
 		s.textIDs[n] = strings.Clone(m.ID())
 	}
-	length, marks, classes := s.indexText(n, m, origin)
-	d.marks, d.classes = marks|textMarks(m.Content())|subjectMarks(m), classes
-	d.firstDate = int32(len(s.moments))
-	if marks&(memory.FlagTime|memory.FlagNumber) != 0 {
-		s.moments = appendMoments(s.moments, m.Content(), origin)
-		d.dateCount = uint8(len(s.moments) - int(d.firstDate))
+	length, flags, classes := s.indexText(n, m, statedAt)
+	d.flags, d.classes = flags|textFlags(m.Content())|subjectFlags(m), classes
+	d.firstDate = int32(len(s.mentionedDates))
+	if flags&(memory.FlagTime|memory.FlagNumber) != 0 {
+		s.mentionedDates = appendDates(s.mentionedDates, m.Content(), statedAt)
+		d.dateCount = uint8(len(s.mentionedDates) - int(d.firstDate))
 	}
 	d.row = s.storeVector(n, vec, packed)
 	if d.row == none {
-		s.vectorless++
+		s.vectorlessCount++
 	}
 	s.docs = append(s.docs, d)
 	s.docByID[d.id] = n
@@ -214,12 +214,12 @@ func (s *contents) add(m memory.Memory, vec []float32, packed []uint16) {
 // stated, to which relative dates in the text refer.
 func (s *contents) newDoc(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{updatedMicros: m.CreatedAt().UnixMicro(), scope: s.scopeNumber(m.Scope()), confidence: 1, conversation: none, turnIndex: none, speaker: none, category: none, row: none}
-	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
+	statedAt, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
 	var role memory.Role
 	switch {
 	case m.Fact != nil:
 		f := m.Fact
-		kind, d.updatedMicros, origin, d.confidence = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
+		kind, d.updatedMicros, statedAt, d.confidence = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
 		d.speaker, d.category = s.labels.intern(f.Subject), s.labels.intern(f.Category)
 		if f.Subject == "user" {
 			role = memory.RoleUser
@@ -233,11 +233,11 @@ func (s *contents) newDoc(m memory.Memory) (doc, kind, time.Time) {
 		conversation = m.Turn.Conversation
 	}
 	d.role = s.labels.intern(string(role))
-	d.originMicros = origin.UnixMicro()
+	d.statedMicros = statedAt.UnixMicro()
 	if conversation != "" || kind == turn {
 		d.conversation = s.conversationNumber(conversation)
 	}
-	return d, kind, origin
+	return d, kind, statedAt
 }
 
 // datesOf returns the dates that a document's text mentions. Callers must not change the slice.
@@ -247,7 +247,7 @@ func (s *contents) datesOf(n int32) []memory.PartialDate {
 		return nil
 	}
 	end := int(d.firstDate) + int(d.dateCount)
-	return s.moments[d.firstDate:end:end]
+	return s.mentionedDates[d.firstDate:end:end]
 }
 
 func (s *contents) scopeNumber(scope memory.Scope) int32 {
@@ -284,7 +284,7 @@ func (s *contents) remove(id string) {
 	s.ownLengths[n], s.blendedLengths[n] = 0, 0
 	switch row := s.docs[n].row; row {
 	case none:
-		s.vectorless--
+		s.vectorlessCount--
 	case offloadedRow:
 	default:
 		s.docByRow[row] = none

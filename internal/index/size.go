@@ -16,7 +16,7 @@ const (
 
 func (s *contents) size() int64 {
 	const perDoc = int64(unsafe.Sizeof(doc{})+unsafe.Sizeof(kind(0))+unsafe.Sizeof(neighbours{})+unsafe.Sizeof(reach(0))+2*unsafe.Sizeof(int32(0))) + keyEntryBytes
-	size := int64(cap(s.docs))*perDoc + int64(cap(s.moments))*int64(unsafe.Sizeof(memory.PartialDate{}))
+	size := int64(cap(s.docs))*perDoc + int64(cap(s.mentionedDates))*int64(unsafe.Sizeof(memory.PartialDate{}))
 	size += int64(len(s.textIDs)+len(s.expiryMicros))*textEntryBytes + int64(len(s.tagsByDoc))*(2*textEntryBytes)
 	size += int64(len(s.postings))*(textEntryBytes+spareListBytes/2) + int64(s.postingCapacity)*4
 	size += int64(len(s.chunks))*int64(unsafe.Sizeof(chunk{})) + int64(cap(s.docByRow))*4

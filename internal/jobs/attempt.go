@@ -17,7 +17,7 @@ func (r *Runner) runJob(ctx context.Context, job memory.Job) {
 	jobCtx, cancel := context.WithCancelCause(ctx)
 	var renewer sync.WaitGroup
 	renewer.Go(func() { r.renewLease(jobCtx, cancel, job) })
-	end, err := r.callHandler(jobCtx, job)
+	completion, err := r.callHandler(jobCtx, job)
 	cancelCause := context.Cause(jobCtx)
 	cancel(nil)
 	renewer.Wait()
@@ -34,7 +34,7 @@ func (r *Runner) runJob(ctx context.Context, job memory.Job) {
 		r.recordOutcome(ctx, job, memory.Outcome{Deferred: true, RetryAt: r.opts.Now(), Cause: job.Error}, "later")
 	case err != nil:
 		r.recordFailure(ctx, job, err)
-	case end == Applied:
+	case completion == Applied:
 		r.opts.Metrics.CountJob(job.Kind, "done")
 	default:
 		r.recordOutcome(ctx, job, memory.Outcome{Done: true}, "done")
@@ -45,32 +45,32 @@ func (r *Runner) runJob(ctx context.Context, job memory.Job) {
 func (r *Runner) recordFailure(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
 	// job.Attempts does not count this attempt: the store adds it in Finish.
-	end := "retry"
+	resultLabel := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
-		end = "parked"
+		resultLabel = "parked"
 	}
-	wait := Delay(job.Attempts, rand.Float64())
+	wait := RetryDelay(job.Attempts, rand.Float64())
 	outcome.RetryAt = r.opts.Now().Add(wait)
-	r.opts.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", end, "retry_in", wait, "error", err)
-	r.recordOutcome(ctx, job, outcome, end)
+	r.opts.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", resultLabel, "retry_in", wait, "error", err)
+	r.recordOutcome(ctx, job, outcome, resultLabel)
 }
 
-func (r *Runner) recordOutcome(ctx context.Context, job memory.Job, o memory.Outcome, end string) {
+func (r *Runner) recordOutcome(ctx context.Context, job memory.Job, o memory.Outcome, resultLabel string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	err := r.queue.Finish(ctx, job.Lease, o)
 	if errors.Is(err, memory.LeaseLost) {
-		end, err = "lost", nil
+		resultLabel, err = "lost", nil
 	}
 	if err != nil {
 		// The job is due again when its lease expires.
 		r.opts.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
 	}
-	r.opts.Metrics.CountJob(job.Kind, end)
+	r.opts.Metrics.CountJob(job.Kind, resultLabel)
 }
 
 // callHandler calls the job's handler, and returns an error if the handler panics.
-func (r *Runner) callHandler(ctx context.Context, job memory.Job) (end Completion, err error) {
+func (r *Runner) callHandler(ctx context.Context, job memory.Job) (completion Completion, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.opts.Log.Error("panic in a job", "job", job.ID, "kind", job.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -123,9 +123,9 @@ const (
 
 // RetryDelay returns the wait after a failed attempt, from a second to ten minutes. failureCount is the
 // number of failures before it, and random is a random number from 0 to 1.
-func Delay(failures int, random float64) time.Duration {
+func RetryDelay(failureCount int, random float64) time.Duration {
 	d := firstDelay
-	for range failures {
+	for range failureCount {
 		if d >= maxDelay {
 			break
 		}

@@ -73,10 +73,10 @@ type Runner struct {
 	wake  chan struct{} // contains a value if the queue must be checked now
 	slots chan struct{} // contains one value for each running job
 
-	mu         sync.Mutex   // guards the fields below
-	activeJobs int          // number of claimed jobs that have not ended
-	waiters    []chan error // each receives the result of a call of Drain
-	stopped    bool         // Run has returned
+	mu           sync.Mutex   // guards the fields below
+	activeJobs   int          // number of claimed jobs that have not ended
+	drainWaiters []chan error // each receives the result of a call of Drain
+	stopped      bool         // Run has returned
 }
 
 // New returns a runner of the queue's jobs of the kinds in handlers.
@@ -183,7 +183,7 @@ func (r *Runner) Drain(ctx context.Context) error {
 		r.mu.Unlock()
 		return ErrStopped
 	}
-	r.waiters = append(r.waiters, waiter)
+	r.drainWaiters = append(r.drainWaiters, waiter)
 	r.mu.Unlock()
 	r.Wake()
 	select {
@@ -198,7 +198,7 @@ func (r *Runner) Drain(ctx context.Context) error {
 // Drain before the claim. A running job counts, since it may block another job of the same owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
-	waiterCount, isIdle := len(r.waiters), r.activeJobs == 0
+	waiterCount, isIdle := len(r.drainWaiters), r.activeJobs == 0
 	r.mu.Unlock()
 	job, err := r.queue.Claim(ctx, r.kinds, r.opts.Lease)
 	r.mu.Lock()
@@ -242,13 +242,13 @@ func (r *Runner) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	r.wakeWaiters(len(r.waiters), ErrStopped)
+	r.wakeWaiters(len(r.drainWaiters), ErrStopped)
 }
 
 // wakeWaiters makes the first n waiting calls of Drain return err. The caller has locked mu.
 func (r *Runner) wakeWaiters(n int, err error) {
-	for _, w := range r.waiters[:n] {
+	for _, w := range r.drainWaiters[:n] {
 		w <- err
 	}
-	r.waiters = r.waiters[n:]
+	r.drainWaiters = r.drainWaiters[n:]
 }

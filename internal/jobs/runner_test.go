@@ -388,7 +388,7 @@ func TestDrainWaitsForAJobThatWasHeldBack(t *testing.T) {
 		misses := 0
 		q.missed = func() {
 			r.mu.Lock()
-			waits := len(r.waiters) > 0
+			waits := len(r.drainWaiters) > 0
 			r.mu.Unlock()
 			if !waits || !first.Load() {
 				return

@@ -49,7 +49,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		}
 	}
 	for i, f := range a.Facts {
-		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Pending: f.Status == memory.Pending})
+		d.Facts = append(d.Facts, prompt.FactLine{ID: factName(i), Text: f.Content, Pending: f.Status == memory.Pending})
 	}
 	return p.Fill(d)
 }
@@ -76,18 +76,18 @@ func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 // AskDecisions returns the prompt that asks a model how each candidate changes the facts similar to it.
 func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, error) {
 	var d prompt.Reconcile
-	for i, n := range neighbours(cands) {
-		d.Facts = append(d.Facts, prompt.Line{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
+	for i, n := range liveNeighbours(cands) {
+		d.Facts = append(d.Facts, prompt.FactLine{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
 	}
 	for i, c := range cands {
-		d.New = append(d.New, prompt.Line{ID: strconv.Itoa(i + 1), Text: c.Text, At: c.ObservedAt})
+		d.Candidates = append(d.Candidates, prompt.FactLine{ID: strconv.Itoa(i + 1), Text: c.Text, At: c.ObservedAt})
 	}
 	return p.Fill(d)
 }
 
 // liveNeighbours returns the live neighbours of all candidates, without duplicates. The prompt uses the index of
 // a neighbour as its short id.
-func neighbours(cands []extract.Candidate) []extract.Neighbour {
+func liveNeighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}
 	for _, c := range cands {

@@ -13,11 +13,11 @@ import (
 
 // planCandidate plans the changes for candidate i. Winners must be planned before the candidates that they
 // replace, because the changes of replaced candidates name the winner's new fact.
-func (p *planner) planCandidate(i int) {
-	resolution, c := &p.resolutions[i], p.candidates[i]
+func (p *planner) planCandidate(candidateIndex int) {
+	resolution, c := &p.resolutions[candidateIndex], p.candidates[candidateIndex]
 	switch {
 	case resolution.addsFact && resolution.winnerIndex >= 0:
-		w := p.finalWinner(i)
+		w := p.finalWinner(candidateIndex)
 		p.addSuperseded(c, p.resolutions[w].addedID, p.candidates[w].ObservedAt, "another statement of the same run is newer")
 	case resolution.addsFact:
 		p.addFact(c, resolution)
@@ -28,44 +28,44 @@ func (p *planner) planCandidate(i int) {
 
 // addFact adds the candidate as a fact and replaces the targets that it is allowed to replace.
 func (p *planner) addFact(c extract.Candidate, v *resolution) {
-	next := p.newFact(c)
+	newFact := p.newFact(c)
 	if words := p.checkedRewording(c, v); words != "" {
-		next.Content, next.Hash = words, text.Hash(words)
+		newFact.Content, newFact.Hash = words, text.Hash(words)
 	}
 	if reason := p.reviewReason(c); reason != "" {
-		instead := ""
+		replacedID := ""
 		if len(v.replacedIDs) > 0 {
-			instead = v.replacedIDs[0]
+			replacedID = v.replacedIDs[0]
 		}
-		p.addPending(next, instead, reason)
+		p.addPending(newFact, replacedID, reason)
 		return
 	}
-	olds, newer, stronger := p.replaceableFacts(c, v.replacedIDs)
+	oldFacts, newerID, moreTrustedID := p.replaceableFacts(c, v.replacedIDs)
 	switch {
-	case stronger != "":
-		p.addPending(next, stronger, "it contradicts a more trusted statement")
+	case moreTrustedID != "":
+		p.addPending(newFact, moreTrustedID, "it contradicts a more trusted statement")
 		return
-	case newer == "" && len(olds) > 0 && p.opts.ReviewConflicts && !c.RememberRequested:
-		p.addPending(next, olds[0].Fact.ID, ConflictReviewReason)
+	case newerID == "" && len(oldFacts) > 0 && p.opts.ReviewConflicts && !c.RememberRequested:
+		p.addPending(newFact, oldFacts[0].Fact.ID, ConflictReviewReason)
 		return
-	case newer == "" && len(olds) > 0 && c.MayBeQuoted && !c.RememberRequested:
-		p.addPending(next, olds[0].Fact.ID, "its message contains a text of somebody else, which may be its source")
+	case newerID == "" && len(oldFacts) > 0 && c.MayBeQuoted && !c.RememberRequested:
+		p.addPending(newFact, oldFacts[0].Fact.ID, "its message contains a text of somebody else, which may be its source")
 		return
-	case newer != "":
-		p.addSuperseded(c, newer, p.factsByID[newer].Fact.ObservedAt, "a stored fact is newer")
+	case newerID != "":
+		p.addSuperseded(c, newerID, p.factsByID[newerID].Fact.ObservedAt, "a stored fact is newer")
 		return
 	}
 	if k := p.pendingMatch(c); k != nil {
 		v.addedID = k.Fact.ID
-		p.confirmPending(k, c, olds)
+		p.confirmPending(k, c, oldFacts)
 		return
 	}
-	if p.hasLiveWording(next, olds) {
+	if p.hasLiveWording(newFact, oldFacts) {
 		p.ignoreCandidate(c, "", "redundant")
 		return
 	}
-	p.addReplacement(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.DoubtReason, "new"))))
-	v.addedID = next.ID
+	p.addReplacement(oldFacts, newFact, reasonOr(v.reason, reasonOr(p.replacementReason(oldFacts, newFact), reasonOr(c.DoubtReason, "new"))))
+	v.addedID = newFact.ID
 }
 
 // replacementReason returns the old and the new wording as the reason of a replacement by a model, and "" for
@@ -81,7 +81,7 @@ func (p *planner) replacementReason(oldFacts []*plannedFact, newFact memory.Fact
 func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 	for _, n := range c.Neighbours {
 		k := p.factsByID[n.Fact.ID]
-		if k != nil && k.change == nil && n.Fact.Scope == p.opts.Scope && confirms(&c, n) {
+		if k != nil && k.change == nil && n.Fact.Scope == p.opts.Scope && confirmsPending(&c, n) {
 			return k
 		}
 	}
@@ -91,26 +91,26 @@ func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 // confirmPending activates a pending fact that the user repeated, and ends the old facts that it replaces.
 func (p *planner) confirmPending(k *plannedFact, c extract.Candidate, oldFacts []*plannedFact) {
 	oldFacts = slices.DeleteFunc(slices.Clone(oldFacts), func(o *plannedFact) bool { return o == k })
-	next := k.Fact
-	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.opts.Now
+	confirmed := k.Fact
+	confirmed.Status, confirmed.Confidence, confirmed.Trust, confirmed.UpdatedAt = memory.Active, max(confirmed.Confidence, c.Confidence), c.Trust, p.opts.Now
 	if c.DoubtReason != "" { // the repetition does not prove the fact either
-		next.Confidence = min(next.Confidence, c.Confidence)
+		confirmed.Confidence = min(confirmed.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
-		next.Provenance.Quote = c.Span
+		confirmed.Provenance.Quote = c.Span
 	}
-	if c.IsNewerThan(&next) {
-		next.ObservedAt, next.ObservedSeq = c.ObservedAt, c.ObservedSeq
+	if c.IsNewerThan(&confirmed) {
+		confirmed.ObservedAt, confirmed.ObservedSeq = c.ObservedAt, c.ObservedSeq
 	}
-	if len(next.Provenance.Turns) < maxTurns && c.TurnID != "" {
-		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.TurnID)
+	if len(confirmed.Provenance.Turns) < maxTurns && c.TurnID != "" {
+		confirmed.Provenance.Turns = append(slices.Clone(confirmed.Provenance.Turns), c.TurnID)
 	}
 	const reason = "the user repeated it explicitly"
-	change := memory.Change{Action: memory.ActionApprove, After: memory.State{Fact: &next}, Base: next.Version, Reason: reason, Author: p.opts.Author}
-	outcome := Outcome{FactID: next.ID, FactText: next.Content, Action: "add", Reason: reason}
+	change := memory.Change{Action: memory.ActionApprove, After: memory.State{Fact: &confirmed}, Base: confirmed.Version, Reason: reason, Author: p.opts.Author}
+	outcome := Outcome{FactID: confirmed.ID, FactText: confirmed.Content, Action: "add", Reason: reason}
 	for _, o := range oldFacts {
-		p.supersede(o, next, reason)
-		outcome.Action, outcome.TargetID, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
+		p.supersede(o, confirmed, reason)
+		outcome.Action, outcome.TargetID, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, confirmed.ID
 	}
 	k.change, k.isConfirmed = &change, true
 	p.outcomes = append(p.outcomes, outcome)
@@ -171,17 +171,17 @@ func (p *planner) checkedRewording(c extract.Candidate, v *resolution) string {
 	for _, id := range v.replacedIDs {
 		both += ". " + p.factsByID[id].Fact.Content
 	}
-	have := wordsOf(both)
+	knownWords := wordsOf(both)
 	for _, name := range text.Names(s) {
 		for _, w := range text.Words(name) {
-			if !have[w] {
+			if !knownWords[w] {
 				return ""
 			}
 		}
 	}
-	stand := sortedNumbers(both)
+	knownNumbers := sortedNumbers(both)
 	for _, n := range sortedNumbers(s) {
-		if !slices.Contains(stand, n) {
+		if !slices.Contains(knownNumbers, n) {
 			return ""
 		}
 	}
@@ -199,7 +199,7 @@ func (p *planner) replaceableFacts(c extract.Candidate, targetIDs []string) (rep
 		switch {
 		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed the target
 		case k.Link == nil && !isScopeWithin(k.Fact.Scope, c.Scope(p.opts.Scope)): // the target is also valid outside the candidate's scope
-		case !c.IsNewerThan(&k.Fact) && !p.rereadsRule(c, k):
+		case !c.IsNewerThan(&k.Fact) && !p.isRuleFactOfTurn(c, k):
 			newerID = id
 		case trustRank(c.Trust) < trustRank(k.Fact.Trust) && trustRank(c.Trust) < trustRank(memory.TrustUser), p.isProtected(c, k):
 			moreTrustedID = id
@@ -212,7 +212,7 @@ func (p *planner) replaceableFacts(c extract.Candidate, targetIDs []string) (rep
 
 // isRuleFactOfTurn reports whether a rule learned the fact from the turn that a model reads now. The model may
 // correct such a fact, although its candidate is not newer.
-func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
+func (p *planner) isRuleFactOfTurn(c extract.Candidate, k *plannedFact) bool {
 	return p.opts.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.TurnID)
 }
 
@@ -283,8 +283,8 @@ func (p *planner) supersede(k *plannedFact, newFact memory.Fact, reason string) 
 // endReplaced returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
 func endReplaced(oldFact, newFact memory.Fact, endedAt time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(oldFact, newFact, endedAt, reason, author)[0]
-	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
-		gone.ValidTo = gone.ValidFrom
+	if ended := change.After.Fact; ended.ValidTo.Before(ended.ValidFrom) {
+		ended.ValidTo = ended.ValidFrom
 	}
 	return change
 }
@@ -325,12 +325,12 @@ func (p *planner) addSuperseded(c extract.Candidate, newerID string, endedAt tim
 		p.ignoreCandidate(c, newerID, reason)
 		return
 	}
-	past := p.newFact(c)
-	past.Status, past.SupersededBy, past.ValidTo = memory.Superseded, newerID, endedAt
-	if past.ValidFrom.After(endedAt) {
-		past.ValidFrom = time.Time{}
+	pastFact := p.newFact(c)
+	pastFact.Status, pastFact.SupersededBy, pastFact.ValidTo = memory.Superseded, newerID, endedAt
+	if pastFact.ValidFrom.After(endedAt) {
+		pastFact.ValidFrom = time.Time{}
 	}
-	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &past}, OldID: past.ID, NewID: newerID, Reason: reason, Author: p.opts.Author})
+	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &pastFact}, OldID: pastFact.ID, NewID: newerID, Reason: reason, Author: p.opts.Author})
 	p.outcomes = append(p.outcomes, Outcome{FactText: c.Text, Action: "ignore", TargetID: newerID, Reason: reason})
 }
 
@@ -343,17 +343,17 @@ func wasLearned(c extract.Candidate) bool {
 
 // changes returns all changes in the order of application: endings first, because new facts may reuse their wordings.
 func (p *planner) changes() []memory.Change {
-	var ends, keeps []memory.Change
+	var ends, others []memory.Change
 	for _, id := range p.factIDs {
 		switch k := p.factsByID[id]; {
 		case k.change == nil:
 		case k.isEnding:
 			ends = append(ends, *k.change)
 		default:
-			keeps = append(keeps, *k.change)
+			others = append(others, *k.change)
 		}
 	}
-	return slices.Concat(ends, keeps, p.additions)
+	return slices.Concat(ends, others, p.additions)
 }
 
 func reasonOr(reason, fallback string) string {

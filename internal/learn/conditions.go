@@ -17,19 +17,19 @@ func sameConditions(a, b, attribute string) bool {
 	if attribute == "birthday" || strings.HasPrefix(attribute, "date:") { // the time is the value, not a condition
 		return true
 	}
-	return maps.Equal(conditions(a, attribute), conditions(b, attribute))
+	return maps.Equal(conditionTerms(a, attribute), conditionTerms(b, attribute))
 }
 
 // conditionTerms returns the terms of a fact's times and occasions, such as "morning" or "winter", without full dates.
-func conditions(fact, attribute string) map[string]bool {
+func conditionTerms(fact, attribute string) map[string]bool {
 	fact = sinceClause.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.ResolveDates(fact, time.Time{}), func(d text.Date) bool { return d.IsRelative }))), "")
 	times := slices.DeleteFunc(text.Words(prepositionPhrase.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })
-	found := extract.TermSet(strings.Join(append(times, conditionClause.FindString(fact)), " "))
+	terms := extract.TermSet(strings.Join(append(times, conditionClause.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")
-		maps.Copy(found, extract.TermSet(prepositionPhrase.FindString(thing)))
+		maps.Copy(terms, extract.TermSet(prepositionPhrase.FindString(thing)))
 	}
-	return found
+	return terms
 }
 
 var (

@@ -21,12 +21,12 @@ func Passages(document string, maxUnits int, measure func(string) int) []string 
 		maxUnits, measure = passageBytes, func(s string) int { return len(s) + 1 }
 	}
 	var out []string
-	piece, sentences, room := "", 0, maxUnits
-	end := func() {
+	piece, sentences, remaining := "", 0, maxUnits
+	endPiece := func() {
 		if sentences > 1 { // with one sentence the piece equals the sentence
 			out = append(out, piece)
 		}
-		piece, sentences, room = "", 0, maxUnits
+		piece, sentences, remaining = "", 0, maxUnits
 	}
 	for line := range strings.Lines(document) {
 		for _, s := range text.Sentences(line) {
@@ -36,15 +36,15 @@ func Passages(document string, maxUnits int, measure func(string) int) []string 
 			}
 			sentence = strings.ToValidUTF8(sentence[:min(len(sentence), passageBytes)], "")
 			size := measure(sentence)
-			if size > room {
-				end()
+			if size > remaining {
+				endPiece()
 			}
-			room -= size
+			remaining -= size
 			out = append(out, sentence)
 			piece, sentences = strings.TrimSpace(piece+" "+sentence), sentences+1
 		}
 	}
-	end()
+	endPiece()
 	return out
 }
 

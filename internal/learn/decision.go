@@ -40,7 +40,7 @@ var verdictsByName = map[string]extract.Operation{
 // returns [memory.Invalid] if the reply has no decisions.
 func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
 	targets := map[string]string{} // maps short and full ids to full ids
-	for i, n := range neighbours(cands) {
+	for i, n := range liveNeighbours(cands) {
 		targets[strconv.Itoa(i)], targets[strings.ToLower(n.Fact.ID)] = n.Fact.ID, n.Fact.ID
 	}
 	elements, listed := replyElements(withoutThinking(reply), "decisions", "memory")

@@ -40,7 +40,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (newCands []extract.Cand
 			dropped = append(dropped, DroppedCandidate{c, echoReason(n)})
 			continue
 		}
-		if n, ok := duplicateOf(c, o); ok {
+		if n, ok := findDuplicate(c, o); ok {
 			repetitions = append(repetitions, Repetition{c, n})
 			continue
 		}
@@ -73,7 +73,7 @@ func unwantedReason(c extract.Candidate) string {
 			return "a person rejected it"
 		case f.Status == memory.Retired && sameTurn:
 			return "it was forgotten"
-		case f.Status == memory.Superseded && sameTurn && isLive(c.Neighbours, f.SupersededBy):
+		case f.Status == memory.Superseded && sameTurn && hasLiveFact(c.Neighbours, f.SupersededBy):
 			return "the fact that replaced it is newer"
 		}
 	}
@@ -81,7 +81,7 @@ func unwantedReason(c extract.Candidate) string {
 }
 
 // hasLiveFact reports whether the neighbours contain a live fact with this id.
-func isLive(neighbours []extract.Neighbour, id string) bool {
+func hasLiveFact(neighbours []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
@@ -93,7 +93,7 @@ func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
 	}
 	terms := extract.TermSet(c.Text)
 	for _, n := range c.Neighbours {
-		if extract.CoveredShare(terms, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
+		if extract.CoveredShare(terms, extract.TermSet(n.Fact.Content)) >= 0.8 && addsNoNameOrNumber(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
 			return n, true
 		}
 	}
@@ -107,7 +107,7 @@ func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
 
 // addsNoNameOrNumber reports whether a fact has all numbers and names of a statement. A statement with a new
 // number or name would be a correction.
-func namesNothingElse(statement, fact string) bool {
+func addsNoNameOrNumber(statement, fact string) bool {
 	have := sortedNumbers(fact)
 	for _, n := range sortedNumbers(statement) {
 		if !slices.Contains(have, n) {
@@ -127,10 +127,10 @@ func namesNothingElse(statement, fact string) bool {
 
 func echoReason(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
-func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok bool) {
+func findDuplicate(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok bool) {
 	hash, scope := text.Hash(c.Text), c.Scope(o.Scope)
 	for _, n := range c.Neighbours {
-		if n.Fact.Status.Live() && isVisibleIn(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirms(&c, n) {
+		if n.Fact.Status.Live() && isVisibleIn(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirmsPending(&c, n) {
 			return n, true
 		}
 	}
@@ -138,7 +138,7 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 		return extract.Neighbour{}, false
 	}
 	for _, n := range c.Neighbours {
-		if n.Fact.Status.Live() && isVisibleIn(n, scope) && n.Similarity >= o.MinSimilarity && sameMeaning(n.Fact.Content, c.Text) && !confirms(&c, n) {
+		if n.Fact.Status.Live() && isVisibleIn(n, scope) && n.Similarity >= o.MinSimilarity && sameMeaning(n.Fact.Content, c.Text) && !confirmsPending(&c, n) {
 			return n, true
 		}
 	}
@@ -146,7 +146,7 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 }
 
 // confirmsPending reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
-func confirms(c *extract.Candidate, n extract.Neighbour) bool {
+func confirmsPending(c *extract.Candidate, n extract.Neighbour) bool {
 	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && trustRank(c.Trust) >= trustRank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.TurnID) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || sameMeaning(n.Fact.Content, c.Text))

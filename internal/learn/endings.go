@@ -26,18 +26,18 @@ var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|w
 // statement names the fact's thing or deed.
 func endsFact(c extract.Candidate, f memory.Fact) bool {
 	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.ResolveDates(c.Text, c.ObservedAt)))), text.Fold(f.Content)
-	gone := lossForm.FindStringSubmatch(statement)
-	what := endForm.FindStringSubmatch(statement)
+	loss := lossForm.FindStringSubmatch(statement)
+	ending := endForm.FindStringSubmatch(statement)
 	switch {
-	case gone != nil && (f.Subject == c.Subject || f.Subject == "user" && strings.HasPrefix(fact, "user ")):
-		what = []string{statement, gone[1] + gone[2]}
-	case what == nil || c.Subject != f.Subject:
+	case loss != nil && (f.Subject == c.Subject || f.Subject == "user" && strings.HasPrefix(fact, "user ")):
+		ending = []string{statement, loss[1] + loss[2]}
+	case ending == nil || c.Subject != f.Subject:
 		return false
 	}
-	if first, _, _ := strings.Cut(what[1], " "); text.Term(first) == "" && !articles.Has(first) || IsDenial(fact) || strings.Contains(fact, "-free ") {
+	if first, _, _ := strings.Cut(ending[1], " "); text.Term(first) == "" && !articles.Has(first) || IsDenial(fact) || strings.Contains(fact, "-free ") {
 		return false
 	}
-	endedTerms := extract.TermSet(what[1])
+	endedTerms := extract.TermSet(ending[1])
 	delete(endedTerms, "user")
 	if len(endedTerms) == 0 || extract.CoveredShare(endedTerms, extract.TermSet(fact)) < 1 {
 		return false
@@ -46,25 +46,25 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 	if at := phraseEnd.FindStringIndex(fact); at != nil {
 		head, rest = fact[:at[0]], fact[at[0]:]
 	}
-	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || commonTerms.Has(t) })
-	return len(named) == 0 || endedTerms[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.CoveredShare(endedTerms, extract.TermSet(rest)) == 1
+	headTerms := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || commonTerms.Has(t) })
+	return len(headTerms) == 0 || endedTerms[headTerms[len(headTerms)-1]] && (loss == nil || len(text.Numbers(head)) == 0) || loss != nil && extract.CoveredShare(endedTerms, extract.TermSet(rest)) == 1
 }
 
 // countForm matches a fact that only counts things of the user: "User has two dogs".
-var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
+var countForm = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
 // changesCount reports whether a statement has another number for the things that a fact counts. "Has one dog"
 // recounts "has two dogs"; "has a dog" does not, because it may be one of the two.
 func changesCount(statement, fact string) bool {
-	a, b := counting.FindStringSubmatch(text.Fold(statement)), counting.FindStringSubmatch(text.Fold(fact))
+	a, b := countForm.FindStringSubmatch(text.Fold(statement)), countForm.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {
 		return false
 	}
-	m, n := countOf(a[1]), countOf(b[1])
+	m, n := parseCountWord(a[1]), parseCountWord(b[1])
 	return n > 0 && (m > n || 0 < m && m < n && a[1] != "a" && a[1] != "an")
 }
 
-func countOf(w string) int {
+func parseCountWord(w string) int {
 	switch ns := text.Numbers(w); {
 	case len(ns) == 1:
 		return atoi(ns[0])

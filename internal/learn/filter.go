@@ -32,11 +32,11 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, DroppedCandidate{c, reason})
 			continue
 		}
-		about := c.Subject
+		givenSubject := c.Subject
 		c.Subject, c.Attribute, c.Category = clipName(c.Subject), clipName(c.Attribute), clipName(c.Category)
 		c = extract.WithClassification(c)
 		byRule := strings.HasPrefix(c.Model, "rule:")
-		i, g := turns.bestSource(&c, about)
+		i, g := turns.bestSource(&c, givenSubject)
 		if i < 0 {
 			dropped = append(dropped, DroppedCandidate{c, "no turn supports it"})
 			continue
@@ -159,25 +159,25 @@ type turnSources struct{ utterances []extract.Utterance }
 
 // bestSource returns the index of a candidate's turn, or -1, and how well that turn supports the candidate. If
 // several turns match, it returns the turn with the best evidence.
-func (r *turnSources) bestSource(c *extract.Candidate, subject string) (turn int, g Grounding) {
+func (r *turnSources) bestSource(c *extract.Candidate, subject string) (bestTurn int, g Grounding) {
 	namedIndex := turnIndex(c.TurnID, r.utterances)
 	if c.Span != nil && namedIndex >= 0 {
 		return namedIndex, Grounding{} // the rule found the candidate in this turn
 	}
-	turn = -1
+	bestTurn = -1
 	for _, i := range searchOrder(namedIndex, len(r.utterances)) {
 		grounding := Ground(Claim{c.Text, c.Quote, subject, c.Op}, r.utterances[i])
-		if turn < 0 || grounding.Grade < g.Grade || grounding.Grade == g.Grade && g.Span.End == 0 && grounding.Span.End > 0 {
-			turn, g = i, grounding
+		if bestTurn < 0 || grounding.Grade < g.Grade || grounding.Grade == g.Grade && g.Span.End == 0 && grounding.Span.End > 0 {
+			bestTurn, g = i, grounding
 		}
 		if g.Grade == Grounded {
 			break
 		}
 	}
-	if turn >= 0 && g.Span.End > 0 {
-		c.Span = &memory.Span{Turn: r.utterances[turn].Turn.ID, Start: g.Span.Start, End: g.Span.End}
+	if bestTurn >= 0 && g.Span.End > 0 {
+		c.Span = &memory.Span{Turn: r.utterances[bestTurn].Turn.ID, Start: g.Span.Start, End: g.Span.End}
 	}
-	return turn, g
+	return bestTurn, g
 }
 
 // isBasedOnBlanked reports whether text that [Guard] blanked is the only evidence for a candidate: the blanked text
@@ -256,10 +256,10 @@ func blankedText(content, guarded string) string {
 }
 
 // turnIndex returns the index of the turn with this id or short id, or -1.
-func turnIndex(name string, utterances []extract.Utterance) int {
-	short := strings.ToLower(strings.Trim(name, "[] "))
+func turnIndex(id string, utterances []extract.Utterance) int {
+	short := strings.ToLower(strings.Trim(id, "[] "))
 	for i, s := range utterances {
-		if name != "" && name == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
+		if id != "" && id == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
 			return i
 		}
 	}
@@ -267,12 +267,12 @@ func turnIndex(name string, utterances []extract.Utterance) int {
 }
 
 // searchOrder returns the order in which turns are searched: namedIndex unless negative, then newer before older turns.
-func searchOrder(namedIndex, n int) []int {
+func searchOrder(namedIndex, turnCount int) []int {
 	var order []int
 	if namedIndex >= 0 {
 		order = append(order, namedIndex)
 	}
-	for i := n - 1; i >= 0; i-- {
+	for i := turnCount - 1; i >= 0; i-- {
 		if i != namedIndex {
 			order = append(order, i)
 		}

@@ -15,16 +15,16 @@ import (
 
 // MemoryRequests are the requests about memory in a user's message.
 type MemoryRequests struct {
-	HasRemember    bool
-	ForgetCommands []extract.Command
-	OffTheRecord   bool // the user wants this message not to be remembered
+	HasRememberRequest bool
+	ForgetCommands     []extract.Command
+	OffTheRecord       bool // the user wants this message not to be remembered
 }
 
 // MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have no requests.
 func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 	remember, forget := extract.MemoryCommands([]extract.Utterance{{Turn: t, Text: utterance.ParseMessage(t.Content, t.Foreign).OwnText}})
 	return MemoryRequests{
-		HasRemember: len(remember) > 0, ForgetCommands: forget,
+		HasRememberRequest: len(remember) > 0, ForgetCommands: forget,
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
 }
@@ -58,15 +58,15 @@ func MemoriesToForget(request extract.Command, memories []memory.Memory) []memor
 	}
 	g := newRequestSubject(request)
 	turnTexts := map[string]string{} // content of the matching turns, by id
-	meant := make([]bool, len(memories))
+	selected := make([]bool, len(memories))
 	for i, m := range memories {
-		if meant[i] = g.selects(m); meant[i] && m.Turn != nil {
+		if selected[i] = g.selects(m); selected[i] && m.Turn != nil {
 			turnTexts[m.Turn.ID] = m.Turn.Content
 		}
 	}
 	var out []memory.Memory
 	for i, m := range memories {
-		if meant[i] || m.Fact != nil && g.matchesQuote(*m.Fact, turnTexts) {
+		if selected[i] || m.Fact != nil && g.matchesQuote(*m.Fact, turnTexts) {
 			out = append(out, m)
 		}
 	}
@@ -82,19 +82,19 @@ func introducesName(m memory.Memory, name string) bool {
 	if m.Fact != nil && regexp.MustCompile(`\b(?:named|called|name is) `+who+`\b`).MatchString(words) {
 		return true
 	}
-	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
-	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
+	relationForm := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
+	return slices.ContainsFunc(relationForm.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
 // singleMatch returns the fact that states the request's thing or statement, or nil if several facts match.
 func singleMatch(memories []memory.Memory, request extract.Command) []memory.Memory {
-	says := statesValueOf(request.Object)
+	statesRequest := statesValueOf(request.Object)
 	if request.ObjectKind == extract.ObjectStatement {
-		says = func(fact string) bool { return sameStatement(fact, request.Object) }
+		statesRequest = func(fact string) bool { return sameStatement(fact, request.Object) }
 	}
 	var matches []memory.Memory
 	for _, m := range memories {
-		if m.Fact != nil && says(m.Fact.Content) {
+		if m.Fact != nil && statesRequest(m.Fact.Content) {
 			matches = append(matches, m)
 		}
 	}
@@ -123,13 +123,13 @@ type requestSubject struct {
 	namesAndNumbers []string            // names and numbers, folded
 	candidates      []extract.Candidate // the candidates that the rules find in the request
 	everyday        *everydayName       // the attribute that the request names by an everyday name
-	aboutUser       bool                // the request is about the user alone
+	isAboutUser     bool                // the request is about the user alone
 }
 
 func newRequestSubject(request extract.Command) requestSubject {
 	g := requestSubject{terms: extract.TermSet(english.ToThirdPerson(request.Object)), namesAndNumbers: text.Numbers(request.Object), everyday: everydayNameOf(request.Object)}
 	g.mainTerms = withoutCommonTerms(g.terms)
-	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(request.Object) && !slices.ContainsFunc(text.Words(request.Object), text.IsPersonWord)
+	g.isAboutUser = g.everyday != nil || requestAboutUser.MatchString(request.Object) && !slices.ContainsFunc(text.Words(request.Object), text.IsPersonWord)
 	for _, name := range text.Names(request.Object) {
 		g.namesAndNumbers = append(g.namesAndNumbers, text.Fold(name))
 	}
@@ -191,13 +191,13 @@ func expressesAversion(fact string) bool { return aversion.MatchString(text.Fold
 // matchesWords reports whether a memory's words and its class words contain the request's terms. If the request is
 // about the user, sentences about other people do not count.
 func (g requestSubject) matchesWords(words, classWords string) bool {
-	if g.aboutUser {
+	if g.isAboutUser {
 		var statesEveryday bool
 		if words, statesEveryday = g.sentencesOfUser(words); statesEveryday || words == "" {
 			return statesEveryday
 		}
 	}
-	if g.everyday != nil && (g.everyday.attributeOnly || strings.Contains(classWords, "'s")) {
+	if g.everyday != nil && (g.everyday.needsAttribute || strings.Contains(classWords, "'s")) {
 		return false
 	}
 	folded := text.Fold(words)
@@ -213,7 +213,7 @@ func (g requestSubject) matchesWords(words, classWords string) bool {
 // sentencesOfUser returns the sentences that are not about people close to the user. If one of them states the
 // everyday attribute, it returns only true.
 func (g requestSubject) sentencesOfUser(words string) (rest string, statesEveryday bool) {
-	var own []string
+	var sentences []string
 	for _, s := range text.Sentences(words) {
 		sentence := s.Slice(words)
 		if isAboutKin(sentence) || g.everyday != nil && isAboutOthers(sentence) {
@@ -222,16 +222,16 @@ func (g requestSubject) sentencesOfUser(words string) (rest string, statesEveryd
 		if g.everyday != nil && g.everyday.matchesSentence(sentence) {
 			return "", true
 		}
-		own = append(own, sentence)
+		sentences = append(sentences, sentence)
 	}
-	return strings.Join(own, " "), false
+	return strings.Join(sentences, " "), false
 }
 
-func addTerms(a, b map[string]bool) map[string]bool {
-	for t := range b {
-		a[t] = true
+func addTerms(set, added map[string]bool) map[string]bool {
+	for t := range added {
+		set[t] = true
 	}
-	return a
+	return set
 }
 
 // matchesQuote reports whether the request matches a fact's quote and every turn of the fact.

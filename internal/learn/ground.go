@@ -55,7 +55,7 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 // StatesFact reports whether a turn states a fact in nearly the same words.
 func StatesFact(s extract.Utterance, fact string) bool {
 	g := newEvidence(Claim{Text: fact}, s)
-	return g.contentWords() > 0 && g.sharedWords(g.turnTokens)*4 >= g.contentWords()*3 && g.refutation() == ""
+	return g.countContentWords() > 0 && g.countSharedWords(g.turnTokens)*4 >= g.countContentWords()*3 && g.refutation() == ""
 }
 
 // evidence holds a claim and the texts with which it is compared.
@@ -155,11 +155,11 @@ func (g *evidence) doubtReason() string {
 func (g *evidence) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
-		if n := g.sharedWords(c); n > most {
+		if n := g.countSharedWords(c); n > most {
 			best, most = text.Span{Start: c[0].Start, End: c[len(c)-1].End}, n
 		}
 	}
-	return best, most > 0 && (g.claim.Quote == "" || most >= g.contentWords())
+	return best, most > 0 && (g.claim.Quote == "" || most >= g.countContentWords())
 }
 
 // extendToPauses extends a span to the surrounding punctuation.
@@ -246,8 +246,8 @@ func (g *evidence) checkHypothetical() string {
 
 // checkSharedWords returns a reason if the claim and the turn share no word.
 func (g *evidence) checkSharedWords() string {
-	more := slices.DeleteFunc(slices.Clone(g.turnTokens), func(t token) bool { return possessionVerbs.Has(t.word) })
-	if g.sharedWords(more) > 0 {
+	contentTokens := slices.DeleteFunc(slices.Clone(g.turnTokens), func(t token) bool { return possessionVerbs.Has(t.word) })
+	if g.countSharedWords(contentTokens) > 0 {
 		return ""
 	}
 	if g.isForeign {
@@ -257,15 +257,15 @@ func (g *evidence) checkSharedWords() string {
 }
 
 // countContentWords counts the content words of the claim.
-func (g *evidence) contentWords() int { return g.countWords(func(int) bool { return true }) }
+func (g *evidence) countContentWords() int { return g.countWords(func(int) bool { return true }) }
 
 // countSharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
 // if no word is shared.
-func (g *evidence) sharedWords(words []token) int {
+func (g *evidence) countSharedWords(words []token) int {
 	n := g.countWords(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return similarWords(g.claimTokens[i], w) })
 	})
-	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.meansDate(d, words) }) {
+	if n == 0 && slices.ContainsFunc(g.claimDates(), func(d text.Date) bool { return g.meansDate(d, words) }) {
 		return 1
 	}
 	return n
@@ -282,24 +282,24 @@ func (g *evidence) countWords(matches func(i int) bool) (n int) {
 
 // checkDenial returns a reason if only the claim or only the quote denies something.
 func (g *evidence) checkDenial() string {
-	fact, quoted := polarWords(g.claim.Text, false), polarWords(sourceText(g.phraseTokens, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
-	agree, clash := 0, 0
-	for _, f := range fact {
-		for _, w := range quoted {
-			if f.term != "" && personOf(f.word) == "" && similarWords(f.token, w.token) {
-				if f.denied == w.denied {
-					agree++
+	factWords, quoteWords := polarWords(g.claim.Text, false), polarWords(sourceText(g.phraseTokens, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
+	agreeing, clashing := 0, 0
+	for _, f := range factWords {
+		for _, w := range quoteWords {
+			if f.term != "" && personTerm(f.word) == "" && similarWords(f.token, w.token) {
+				if f.isDenied == w.isDenied {
+					agreeing++
 				} else {
-					clash++
+					clashing++
 				}
 			}
 		}
 	}
-	factDenies, saidDenies := anyDenied(fact), anyDenied(quoted)
+	factDenies, quoteDenies := anyDenied(factWords), anyDenied(quoteWords)
 	switch {
-	case factDenies && !slices.ContainsFunc(g.quoteTokens, isNegation) && !hasOtherEnding(g.quoteTokens, g.claimTokens), factDenies && saidDenies && clash > agree:
+	case factDenies && !slices.ContainsFunc(g.quoteTokens, isNegation) && !hasOtherEnding(g.quoteTokens, g.claimTokens), factDenies && quoteDenies && clashing > agreeing:
 		return "the turn does not deny it"
-	case !factDenies && !hasOtherEnding(g.claimTokens, g.phraseTokens) && g.deniesClaim(quoted):
+	case !factDenies && !hasOtherEnding(g.claimTokens, g.phraseTokens) && g.deniesClaim(quoteWords):
 		return "the quoted words deny it"
 	}
 	return ""
@@ -314,21 +314,21 @@ func (g *evidence) expressesEnd() bool {
 
 // deniesClaim reports whether quoteWords deny the claim, and no words after the denial affirm the claim.
 func (g *evidence) deniesClaim(quoteWords []polarWord) bool {
-	among := func(p polarWord) bool {
+	isInClaim := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.claimTokens, func(f token) bool { return similarWords(f, p.token) })
 	}
 	for i := 0; i < len(quoteWords); i++ {
 		denied, other, rest := 0, 0, 0
-		for ; i < len(quoteWords) && quoteWords[i].denied; i++ {
+		for ; i < len(quoteWords) && quoteWords[i].isDenied; i++ {
 			switch {
-			case among(quoteWords[i]):
+			case isInClaim(quoteWords[i]):
 				denied++
 			case quoteWords[i].term != "":
 				other++
 			}
 		}
 		for _, p := range quoteWords[min(i, len(quoteWords)):] {
-			if among(p) {
+			if isInClaim(p) {
 				rest++
 			}
 		}
@@ -363,7 +363,7 @@ func (g *evidence) checkWishes() string {
 // polarWord is a word of a text. denied is set if a denial is among the four words before the word.
 type polarWord struct {
 	token
-	denied bool
+	isDenied bool
 }
 
 // polarWords returns the words of a text. With includeEndings, a verb of ending such as "quit" counts as a denial.
@@ -384,5 +384,5 @@ func polarWords(s string, includeEndings bool) []polarWord {
 }
 
 func anyDenied(words []polarWord) bool {
-	return slices.ContainsFunc(words, func(p polarWord) bool { return p.denied })
+	return slices.ContainsFunc(words, func(p polarWord) bool { return p.isDenied })
 }

@@ -17,10 +17,10 @@ type token struct {
 	word           string // the folded word, without "'s" and the like
 	term           string // the word's stem, "" for a function word
 	number         string // the number in digits, "" for other words
-	capitalized    bool
-	acronym        bool   // at most four letters, all capitals
+	isCapitalized  bool
+	isAcronym      bool   // at most four letters, all capitals
 	beginsSentence bool   // the token is the first word of its sentence
-	possessive     bool   // the word ends in 's
+	isPossessive   bool   // the word ends in 's
 	precedingText  string // the text between this token and the previous one
 }
 
@@ -32,15 +32,15 @@ func readTokens(s string) []token {
 		word := text.Fold(raw)
 		last = span.End
 		if k := len(out) - 1; k >= 0 && (before == "'" || before == "’") && len(word) <= 2 {
-			out[k].End, out[k].possessive = span.End, word == "s"
+			out[k].End, out[k].isPossessive = span.End, word == "s"
 			if word == "t" {
 				out[k].word, out[k].term = out[k].word+"'t", ""
 			}
 			continue
 		}
 		first, _ := utf8.DecodeRuneInString(raw)
-		t := token{Span: span, word: word, term: text.Term(word), capitalized: unicode.IsUpper(first), precedingText: before}
-		t.acronym = t.capitalized && len(raw) <= 4 && strings.ToUpper(raw) == raw
+		t := token{Span: span, word: word, term: text.Term(word), isCapitalized: unicode.IsUpper(first), precedingText: before}
+		t.isAcronym = t.isCapitalized && len(raw) <= 4 && strings.ToUpper(raw) == raw
 		t.beginsSentence = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
 		if n := text.Numbers(word); len(n) == 1 {
 			t.number = n[0]
@@ -89,7 +89,7 @@ func isPause(s string) bool { return strings.ContainsAny(s, ".,;!?\n") }
 
 func isNegation(t token) bool { return text.HasNegation(t.word) || foreignDenials.Has(t.word) }
 
-func otherScript(words []token) bool {
+func hasNonLatinWord(words []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		r, _ := utf8.DecodeRuneInString(t.word)
 		return r >= 0x370
@@ -104,7 +104,7 @@ func isForeign(words []token) bool {
 			small++
 		}
 	}
-	return len(words) > 3 && small*7 < len(words) || otherScript(words)
+	return len(words) > 3 && small*7 < len(words) || hasNonLatinWord(words)
 }
 
 // similarWords reports whether two words have nearly the same meaning, or the same number.
@@ -123,25 +123,25 @@ func similarWords(a, b token) bool {
 
 // checkNumbers returns a reason if nobody mentioned a number of the claim, or the quote has another number.
 func (g *evidence) checkNumbers() string {
-	around, turn := numberForms(g.contextTokens), numberForms(g.turnTokens)
-	shares, absent := false, false
+	mentioned, turn := numberForms(g.contextTokens), numberForms(g.turnTokens)
+	isInQuote, isMissing := false, false
 	start, end := sentenceAround(g.utterance.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
-		if !hasNumberValue(around, t.number) {
+		if !hasNumberValue(mentioned, t.number) {
 			return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 		}
-		shares = shares || hasNumberValue(numberForms(g.quoteTokens), t.number)
-		absent = absent || !hasNumberValue(turn, t.number)
+		isInQuote = isInQuote || hasNumberValue(numberForms(g.quoteTokens), t.number)
+		isMissing = isMissing || !hasNumberValue(turn, t.number)
 	}
 	quote := g.quoteTokens
-	if absent {
+	if isMissing {
 		quote = tokensIn(g.turnTokens, text.Span{Start: start, End: end})
 	}
 	other := slices.ContainsFunc(quote, func(q token) bool {
 		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.claimTokens, func(f token) bool { return f.number != "" && hasNumberValue(map[string]bool{q.number: true}, f.number) })
 	})
-	if g.hasQuote && len(numbers) > 0 && other && (!shares || absent) {
+	if g.hasQuote && len(numbers) > 0 && other && (!isInQuote || isMissing) {
 		return "the quoted words have another number"
 	}
 	return ""
@@ -149,7 +149,7 @@ func (g *evidence) checkNumbers() string {
 
 // factNumbers returns the claim's numbers, except numbers in dates.
 func (g *evidence) factNumbers() (out []token) {
-	dates := g.dates()
+	dates := g.claimDates()
 	for _, t := range g.claimTokens {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
 		if t.number != "" && t.number != "1" && !inDate && !(g.isForeign && (t.word[0] >= 'a' || !hasNumber(g.turnTokens))) {
@@ -238,8 +238,8 @@ func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesNamed("
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
 // ownerWords returns the word to which value i belongs, if any: the previous word that is not a linking word.
-func ownerWords(words []token, i int) (out []token) {
-	j := i
+func ownerWords(words []token, valueIndex int) (out []token) {
+	j := valueIndex
 	for j > 0 && !isPause(words[j].precedingText) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
 		j--
 	}
@@ -259,21 +259,21 @@ func (g *evidence) mentionsAny(words []token) bool {
 // checkSwappedWords returns a reason if the claim has another word of the turn in the place of a quoted word:
 // "liked Leeds better" for "liked York better".
 func (g *evidence) checkSwappedWords() string {
-	among := func(words []token, t token) bool {
+	hasSimilar := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return similarWords(t, w) || sameName(t.word, w) })
 	}
 	for i := 1; g.hasQuote && i < len(g.claimTokens); i++ {
 		t, before := g.claimTokens[i], g.claimTokens[i-1]
-		if t.term == "" || t.number != "" || among(g.phraseTokens, t) || !among(g.contextTokens, t) {
+		if t.term == "" || t.number != "" || hasSimilar(g.phraseTokens, t) || !hasSimilar(g.contextTokens, t) {
 			continue
 		}
 		for k := 1; k < len(g.phraseTokens); k++ {
 			x, lead := g.phraseTokens[k], g.phraseTokens[k-1]
-			if x.term == "" || isTime(x.word) || among(g.claimTokens, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
+			if x.term == "" || isTime(x.word) || hasSimilar(g.claimTokens, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
 				continue
 			}
 			follows := i+1 < len(g.claimTokens) && k+1 < len(g.phraseTokens) && g.claimTokens[i+1].term != "" && g.claimTokens[i+1].word == g.phraseTokens[k+1].word
-			led := before.term == "" && !skippedWords.Has(before.word) && i >= 2 && g.claimTokens[i-2].term != "" && among(g.phraseTokens[:k-1], g.claimTokens[i-2])
+			led := before.term == "" && !functionWords.Has(before.word) && i >= 2 && g.claimTokens[i-2].term != "" && hasSimilar(g.phraseTokens[:k-1], g.claimTokens[i-2])
 			if follows || led || titles.Has(before.word) {
 				return "the quoted words have " + x.word + " for " + t.word
 			}
@@ -282,7 +282,7 @@ func (g *evidence) checkSwappedWords() string {
 	return ""
 }
 
-func (g *evidence) dates() []text.Date {
+func (g *evidence) claimDates() []text.Date {
 	return text.ResolveDates(g.claim.Text, g.utterance.Turn.CreatedAt)
 }
 
@@ -292,7 +292,7 @@ func (g *evidence) checkDates() string {
 	if at.IsZero() {
 		return ""
 	}
-	dates := g.dates()
+	dates := g.claimDates()
 	fits := func(words []token) func(text.Date) bool {
 		return func(d text.Date) bool { return g.meansDate(d, words) }
 	}

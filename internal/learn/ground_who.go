@@ -16,7 +16,7 @@ type person struct {
 }
 
 // personTerm returns the canonical word for a person ("sister"), or "" if word does not name a person.
-func personOf(word string) string {
+func personTerm(word string) string {
 	if text.IsPersonWord(word) || personNouns.Has(word) {
 		return text.Term(word)
 	}
@@ -26,13 +26,13 @@ func personOf(word string) string {
 // addNames adds names with their person's role, if the text states it: "my sister Ana", "Ana, my sister".
 func addNames(rolesByName map[string]string, words []token) {
 	for i, t := range words {
-		p := personOf(t.word)
+		p := personTerm(t.word)
 		if p == "" {
 			continue
 		}
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
 			w := words[j]
-			if w.capitalized {
+			if w.isCapitalized {
 				rolesByName[w.word] = p
 				break
 			}
@@ -40,7 +40,7 @@ func addNames(rolesByName map[string]string, words []token) {
 				break
 			}
 		}
-		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capitalized {
+		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].isCapitalized {
 			rolesByName[words[i-2].word] = p
 		}
 	}
@@ -53,7 +53,7 @@ func (g *evidence) checkPerson() string {
 		return ""
 	}
 	clause, quoted, inherited := g.subjectOfQuote(claimed)
-	if quoted.subjectKind == 0 || quoted.subjectKind == 's' && claimed.subjectKind == 's' || g.mentions(clause, claimed) || quoted.role != "" && similarRoles(quoted.role, claimed.role) {
+	if quoted.subjectKind == 0 || quoted.subjectKind == 's' && claimed.subjectKind == 's' || g.wordsMention(clause, claimed) || quoted.role != "" && similarRoles(quoted.role, claimed.role) {
 		return ""
 	}
 	switch {
@@ -87,15 +87,15 @@ func (g *evidence) claimedPerson() person {
 	case len(fact) < 2:
 		return person{}
 	case fact[0].word != "user":
-		if group := g.rolesByName[fact[0].word]; fact[0].capitalized && (g.isName(start) || group != "") {
+		if group := g.rolesByName[fact[0].word]; fact[0].isCapitalized && (g.isNameAt(start) || group != "") {
 			return person{'o', group, fact[0].word}
 		}
 		return person{}
-	case !fact[0].possessive:
+	case !fact[0].isPossessive:
 		return person{subjectKind: 's'}
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbWords.Has(fact[i].word); i++ {
-		if p := personOf(fact[i].word); p != "" {
+		if p := personTerm(fact[i].word); p != "" {
 			return person{'o', p, ""}
 		}
 	}
@@ -104,15 +104,15 @@ func (g *evidence) claimedPerson() person {
 
 // subjectOfQuote returns the clause of the quote with most words of the claim, and the clause's person.
 // isInherited reports whether only an earlier clause names that person.
-func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject person, inherited bool) {
+func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject person, isInherited bool) {
 	best, most := -1, -1
 	start, _ := sentenceAround(g.utterance.Text, g.span)
 	for i, c := range g.clauses {
 		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
-		n := 2 * g.sharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.refersTo(t, claimSubject) }))
-		if g.mentions(c, claimSubject) {
+		n := 2 * g.countSharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.refersTo(t, claimSubject) }))
+		if g.wordsMention(c, claimSubject) {
 			n++
 		}
 		if n > most {
@@ -138,42 +138,42 @@ func omitsI(clause []token) bool {
 }
 
 // clauseSubject returns the person that a clause is about. isExplicit reports whether the clause names the person.
-func (g *evidence) clauseSubject(clause []token) (s person, explicit bool) {
+func (g *evidence) clauseSubject(clause []token) (subject person, isExplicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t := clause[i]
-		p := personOf(t.word)
+		p := personTerm(t.word)
 		switch group := g.rolesByName[t.word]; {
 		case speakerWords.Has(t.word):
-			s = person{subjectKind: 's'}
+			subject = person{subjectKind: 's'}
 		case english.IsThirdPerson(t.word):
-			s = person{subjectKind: 'o'}
+			subject = person{subjectKind: 'o'}
 		case possessives.Has(t.word):
 			continue
-		case t.possessive && !verbFollows(clause, i): // "my boss's car"
+		case t.isPossessive && !verbFollows(clause, i): // "my boss's car"
 			return person{}, false
 		case p != "":
-			s = person{'o', p, ""}
-		case group != "", t.capitalized && t.term != "" && !g.isForeign && verbFollows(clause, i) && !capitalizedNonNames.Has(t.word):
-			s = person{'o', group, t.word}
+			subject = person{'o', p, ""}
+		case group != "", t.isCapitalized && t.term != "" && !g.isForeign && verbFollows(clause, i) && !capitalizedNonNames.Has(t.word):
+			subject = person{'o', group, t.word}
 		case openingWords.Has(t.word):
 			continue
 		default:
 			return person{}, false
 		}
-		for k := i + 1; s.subjectKind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not about Tom
+		for k := i + 1; subject.subjectKind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not about Tom
 			if quotingVerbs.Has(clause[k].word) {
 				inner, _ := g.clauseSubject(clause[k+1:])
 				return inner, true
 			}
 		}
-		return s, true
+		return subject, true
 	}
 	return person{}, false
 }
 
 // verbFollows reports whether a verb follows word i and adverbs: "Joanna's a vegetarian", "Tom always eats".
-func verbFollows(clause []token, i int) bool {
-	next := i + 1
+func verbFollows(clause []token, wordIndex int) bool {
+	next := wordIndex + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {
 		next++
 	}
@@ -181,7 +181,7 @@ func verbFollows(clause []token, i int) bool {
 		return false
 	}
 	w := clause[next]
-	if clause[i].possessive {
+	if clause[wordIndex].isPossessive {
 		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
 	}
 	return verbWords.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
@@ -189,14 +189,14 @@ func verbFollows(clause []token, i int) bool {
 
 // refersTo reports whether a word refers to the person.
 func (g *evidence) refersTo(t token, subject person) bool {
-	p := personOf(t.word)
+	p := personTerm(t.word)
 	return subject.subjectKind == 's' && speakerWords.Has(t.word) ||
 		subject.name != "" && sameName(subject.name, t) ||
 		subject.role != "" && (p != "" && similarRoles(p, subject.role) || g.rolesByName[t.word] == subject.role)
 }
 
 // wordsMention reports whether words name a person, or contain a pronoun that may refer to the person.
-func (g *evidence) mentions(words []token, subject person) bool {
+func (g *evidence) wordsMention(words []token, subject person) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return g.refersTo(t, subject) || subject.subjectKind == 'o' && (referringWords.Has(t.word) || english.IsThirdPerson(t.word))
 	})
@@ -208,7 +208,7 @@ func similarRoles(a, b string) bool { return a == b || slices.Contains(text.Syno
 // mentionsPersonLike reports whether a claim about the user also names a person such as the quote's: "User has a sister".
 func (g *evidence) mentionsPersonLike(quotedPerson person) bool {
 	return slices.ContainsFunc(g.claimTokens[1:], func(t token) bool {
-		p := personOf(t.word)
+		p := personTerm(t.word)
 		return p != "" && (similarRoles(p, quotedPerson.role) || text.ClassesOf(p)&text.ClosePersonClasses()&^text.ClassesNamed("pet") != 0 || personNouns.Has(t.word)) || heOrShe.Has(t.word) ||
 			quotedPerson.name != "" && t.word == quotedPerson.name || g.rolesByName[t.word] != ""
 	})
@@ -217,7 +217,7 @@ func (g *evidence) mentionsPersonLike(quotedPerson person) bool {
 // checkNames returns a reason if the claim has a name that nobody mentioned.
 func (g *evidence) checkNames() string {
 	for i, t := range g.claimTokens {
-		if !g.isName(i) || t.acronym || hasName(t, g.contextTokens) || otherScript(g.turnTokens) {
+		if !g.isNameAt(i) || t.isAcronym || hasName(t, g.contextTokens) || hasNonLatinWord(g.turnTokens) {
 			continue
 		}
 		if g.isForeign && !(g.rolesByName[t.word] != "" || i > 0 && (g.claimTokens[i-1].word == "named" || g.claimTokens[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.Subject), t.word)) {
@@ -228,13 +228,13 @@ func (g *evidence) checkNames() string {
 	return ""
 }
 
-func (g *evidence) isName(i int) bool {
+func (g *evidence) isNameAt(i int) bool {
 	t := g.claimTokens[i]
 	month := text.ClassesOf(t.term)&text.ClassesNamed("month") != 0 && i+1 < len(g.claimTokens) && g.claimTokens[i+1].number != "" // May 2026
-	if !t.capitalized || capitalizedNonNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
+	if !t.isCapitalized || capitalizedNonNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
 		return false
 	}
-	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.possessive
+	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.isPossessive
 }
 
 // isTime reports whether a word names a time: "Friday", "Fridays".
@@ -243,7 +243,7 @@ func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.
 // hasName reports whether words contain a name in any form.
 func hasName(t token, words []token) bool {
 	for _, w := range words {
-		if sameName(t.word, w) || !w.capitalized && similarWords(t, w) || isAcronymOf(w, t.word) {
+		if sameName(t.word, w) || !w.isCapitalized && similarWords(t, w) || isAcronymOf(w, t.word) {
 			return true
 		}
 	}
@@ -252,11 +252,11 @@ func hasName(t token, words []token) bool {
 
 // isAcronymOf reports whether an acronym may mean a name, as JS means JavaScript: the first letters are equal,
 // and the name has the other letters in order.
-func isAcronymOf(w token, name string) bool {
-	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
+func isAcronymOf(acronym token, name string) bool {
+	if !acronym.isAcronym || len(acronym.word) < 2 || len(name) <= len(acronym.word) || acronym.word[0] != name[0] {
 		return false
 	}
-	for _, letter := range w.word[1:] {
+	for _, letter := range acronym.word[1:] {
 		at := strings.IndexRune(name[1:], letter)
 		if at < 0 {
 			return false
@@ -269,5 +269,5 @@ func isAcronymOf(w token, name string) bool {
 // sameName reports whether a word is a name or a short form of it.
 func sameName(name string, w token) bool {
 	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
-		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capitalized || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
+		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.isCapitalized || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
 }

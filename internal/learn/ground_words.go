@@ -67,7 +67,7 @@ var (
 	referringWords      = lazy.Words("it its this that they theyre their we us our who")
 	capitalizedNonNames = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
 	titles              = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
-	skippedWords        = lazy.Words("a an the and or is are was were be user")
+	functionWords       = lazy.Words("a an the and or is are was were be user")
 
 	// salutation matches the salutation of a letter; disbelief, the introduction of a claim that the user doubts.
 	salutation = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)

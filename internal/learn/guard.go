@@ -67,7 +67,7 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 
 func blankSecrets(b []byte, includePersonal bool) {
 	for range maxRounds {
-		found := secrets(string(b), includePersonal)
+		found := findSecrets(string(b), includePersonal)
 		if len(found) == 0 {
 			return
 		}
@@ -289,14 +289,14 @@ func (g *Injected) isCopiedSentence(s string) bool {
 	if len(ws) < max(minCopyWords(s), shingleWords) {
 		return g.containsLine(text.Normalize(s)) && len(ws) >= minCopyWords(s)
 	}
-	all, found := 0, 0
+	total, copied := 0, 0
 	for i := 0; i+shingleWords <= len(ws); i++ {
-		all++
+		total++
 		if g.containsShingle(strings.Join(ws[i:i+shingleWords], " ")) {
-			found++
+			copied++
 		}
 	}
-	return found*5 >= all*4
+	return copied*5 >= total*4
 }
 
 func minCopyWords(s string) int {

@@ -13,8 +13,8 @@ import (
 const (
 	// maxOps and maxOpsPerTurn limit the operations of one reply, because a model that turns every sentence into
 	// a fact has not selected the facts that matter.
-	maxOps     = 12
-	opsPerTurn = 5
+	maxOps        = 12
+	maxOpsPerTurn = 5
 
 	// maxEndedFacts is how many facts a reply may end or replace without a different quote for each fact.
 	maxEndedFacts = 3
@@ -24,7 +24,7 @@ const (
 // [AskFacts]. It drops operations with unknown fact names, and operations that end a fact without a quote from the
 // turns. If operations contradict each other, it returns [memory.Invalid] and the operations without the contradiction.
 func ValidateOperations(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
-	if len(cands) > max(maxOps, opsPerTurn*len(utterances)) {
+	if len(cands) > max(maxOps, maxOpsPerTurn*len(utterances)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
 	}
 	var out []extract.Candidate
@@ -37,7 +37,7 @@ func ValidateOperations(cands []extract.Candidate, utterances []extract.Utteranc
 		}
 		c.Targets = targetIDs(c.Targets, facts)
 		if c.Op == Update && len(c.Targets) == 0 { // the operation corrects a fact of the same reply, which has no id yet
-			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return corrects(c, o) }); at >= 0 {
+			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return correctsStatement(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
@@ -61,7 +61,7 @@ func ValidateOperations(cands []extract.Candidate, utterances []extract.Utteranc
 }
 
 // correctsStatement reports whether an operation corrects a statement of the same reply.
-func corrects(c, statement extract.Candidate) bool {
+func correctsStatement(c, statement extract.Candidate) bool {
 	return c.Subject == statement.Subject && extract.CoveredShare(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
@@ -104,17 +104,17 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 }
 
 // modelDecisions returns the decisions of candidate i's operation, one for each target.
-func modelDecisions(i int, c extract.Candidate) []Decision {
+func modelDecisions(candidateIndex int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update also ends facts
+		d := Decision{Candidate: candidateIndex, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update also ends facts
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
 		out = append(out, d)
 	}
 	if len(out) == 0 {
-		out = append(out, Decision{Candidate: i, Verdict: Add})
+		out = append(out, Decision{Candidate: candidateIndex, Verdict: Add})
 	}
 	return out
 }

@@ -102,7 +102,7 @@ type plannedFact struct {
 
 // resolution combines the valid decisions about one candidate.
 type resolution struct {
-	decided     bool
+	isDecided   bool
 	addsFact    bool
 	replacedIDs []string // ids of the facts that the candidate replaces
 	repeatedID  string   // id of the fact with the same meaning, or ""
@@ -194,7 +194,7 @@ func (p *planner) combineDecisions(decisions []Decision) {
 		}
 	}
 	for i := range p.resolutions {
-		if !p.resolutions[i].decided { // the model gave no decision, so the rules decide
+		if !p.resolutions[i].isDecided { // the model gave no decision, so the rules decide
 			for _, d := range reconcileByRules(i, p.candidates[i]) {
 				p.resolutions[i].addDecision(d, p.validTarget(d))
 			}
@@ -273,7 +273,7 @@ func (v *resolution) addDecision(d Decision, target string) {
 	default:
 		return
 	}
-	v.decided = true
+	v.isDecided = true
 	if v.reason == "" {
 		v.reason = d.Reason
 	}
@@ -362,7 +362,7 @@ func ReviewReason(fact string, confidence, minConfidence float64, category strin
 const ConflictReviewReason = "it contradicts a stored fact (review.conflicts)"
 
 // IsReviewSetting reports whether the reason of a change is a review setting, instead of a doubt about evidence.
-func RequiredBySettings(reason string) bool { return strings.Contains(reason, "(review.") }
+func IsReviewSetting(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignoreCandidate(c extract.Candidate, target, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{FactText: c.Text, Action: "ignore", TargetID: target, Reason: reason})

@@ -37,7 +37,7 @@ func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 	})
 }
 
-func reconcileByRules(i int, c extract.Candidate) []Decision {
+func reconcileByRules(candidateIndex int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, n := range c.Neighbours {
 		if !n.Fact.Status.Live() {
@@ -46,19 +46,19 @@ func reconcileByRules(i int, c extract.Candidate) []Decision {
 		fact := n.Fact.Content
 		switch {
 		case endsFact(c, n.Fact):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
+			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
 		case c.Subject == n.Fact.Subject && changesCount(c.Text, fact):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
+			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
 		case sameAttribute(c, n) && c.Attribute != "household" && hasMoreDetail(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
-			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
+			return []Decision{{Candidate: candidateIndex, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
 		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.HasNegation(c.Text) || !IsDenial(fact) && (strings.Contains(c.Attribute, ":") || extract.IsSameThing(c.Text, fact))):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + attributeFamily(c.Attribute)})
+			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + attributeFamily(c.Attribute)})
 		case isOpposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
+			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Decision{Candidate: i, Verdict: Add})
+		out = append(out, Decision{Candidate: candidateIndex, Verdict: Add})
 	}
 	return out
 }

@@ -29,26 +29,26 @@ type precondition struct {
 }
 
 // keyPrefixes are the prefixes of the keys and tokens of known services.
-var vendors = []string{
+var keyPrefixes = []string{
 	"AGE-SECRET-KEY-", "AIza", "ATATT3", "EAAA", "GOCSPX-", "SG.", "dapi", "dop_v1_", "doo_v1_", "figd_", "fw_",
 	"glpat-", "glrt-", "gldt-", "gsk_", "gsk-", "hf_", "hf-", "hvs.", "key-", "lin_api_", "npm_", "npm-", "nvapi-", "ntn_", "pplx-", "pscale_", "pypi-", "r8_", "rubygems_",
 	"sbp_", "secret_", "shp", "sntrys_", "sq0", "tskey-", "vercel_", "whsec_", "xai-", "xapp-", "ya29.",
 }
 
-var secretForms = []secretKind{
+var secretKinds = []secretKind{
 	{name: "private key", precondition: precondition{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, pattern: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
 	{name: "api key", precondition: precondition{minDigits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, pattern: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), isValid: hasDigit},
 	{name: "api key", precondition: precondition{anyOf: []string{"AKIA", "ASIA"}}, pattern: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
 	{name: "token", precondition: precondition{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, pattern: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
-	{name: "api key", precondition: precondition{minDigits: 1, anyOf: vendors}, pattern: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), isValid: hasDigit},
+	{name: "api key", precondition: precondition{minDigits: 1, anyOf: keyPrefixes}, pattern: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), isValid: hasDigit},
 	{name: "token", precondition: precondition{anyOf: []string{"eyJ"}}, pattern: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
 	{name: "token", precondition: precondition{minDigits: 1, anyOf: []string{"bearer", "basic", "cookie"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), isValid: hasDigit},
 	{name: "token", precondition: precondition{minDigits: 9, anyOf: []string{":"}}, pattern: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
 	{name: "secret", precondition: precondition{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
 	{name: "password", precondition: precondition{anyOf: []string{"://"}}, pattern: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), isValid: isRealValue},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), isValid: looksLikePassword},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), isValid: isNotPasswordAdjective},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordNouns + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), isValid: isRealValue},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:` + passwordNouns + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), isValid: looksLikePassword},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordNouns + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), isValid: isNotPasswordAdjective},
 	{name: "pin", precondition: precondition{minDigits: 4, anyOf: []string{"pin"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
 	{name: "security code", precondition: precondition{minDigits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
 	{name: "seed phrase", precondition: precondition{anyOf: []string{"phrase", "mnemonic"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
@@ -56,11 +56,11 @@ var secretForms = []secretKind{
 	{name: "card number", precondition: precondition{minDigits: 13}, findSpans: cardNumbers},
 }
 
-const passwordForm = `password|passwort|kennwort|passphrase|passcode|passwd|pwd|pass word|contraseña|mot de passe|senha|wachtwoord|lösenord`
+const passwordNouns = `password|passwort|kennwort|passphrase|passcode|passwd|pwd|pass word|contraseña|mot de passe|senha|wachtwoord|lösenord`
 
 var passwordWords = []string{"pass", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "lösenord"}
 
-var personalForms = []secretKind{
+var personalKinds = []secretKind{
 	{name: "email", precondition: precondition{anyOf: []string{"@"}}, pattern: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
 	{name: "bank account", precondition: precondition{minDigits: 8}, findSpans: ibanNumbers},
 	{name: "social security number", precondition: precondition{minDigits: 9}, pattern: lazy.Compile(`\b\d{3}-\d{2}-\d{4}\b`), isValid: isIssuedSSN},
@@ -139,7 +139,7 @@ func (form *secretKind) find(s string) []foundSecret {
 // numbers. Redacting a redacted text changes nothing.
 func Redact(s string, includePersonal bool) string {
 	for range maxRounds {
-		found := secrets(s, includePersonal)
+		found := findSecrets(s, includePersonal)
 		if len(found) == 0 {
 			break
 		}
@@ -147,7 +147,7 @@ func Redact(s string, includePersonal bool) string {
 		last := 0
 		for _, f := range found {
 			b.WriteString(s[last:f.Start])
-			b.WriteString("[" + f.name + "]")
+			b.WriteString("[" + f.kind + "]")
 			last = f.End
 		}
 		b.WriteString(s[last:])
@@ -161,14 +161,14 @@ const maxRounds = 6
 
 type foundSecret struct {
 	text.Span
-	name string
+	kind string
 }
 
 // findSecrets returns the secrets in s in order, without overlaps.
-func secrets(s string, includePersonal bool) []foundSecret {
+func findSecrets(s string, includePersonal bool) []foundSecret {
 	t := traitsOf(s)
 	var found []foundSecret
-	for _, forms := range [][]secretKind{secretForms, personalForms} {
+	for _, forms := range [][]secretKind{secretKinds, personalKinds} {
 		for i := range forms {
 			if form := &forms[i]; form.precondition.mayMatch(&t) {
 				found = append(found, form.find(s)...)
@@ -251,11 +251,11 @@ func cardNumbers(s string) []text.Span {
 }
 
 // cardEnd returns the end of the card number that begins at i, or 0.
-func cardEnd(s string, i int) int {
+func cardEnd(s string, start int) int {
 	var digits []byte
 	var groups []int
 	run, sep := 0, byte(0)
-	for j := i; j <= len(s) && len(digits) <= 19; j++ {
+	for j := start; j <= len(s) && len(digits) <= 19; j++ {
 		if j < len(s) && isDigit(s[j]) {
 			digits = append(digits, s[j])
 			run++
@@ -286,21 +286,21 @@ func isPrintedGrouping(groups []int) bool {
 }
 
 // isIssuedCard reports whether card issuers use this length and prefix.
-func isIssuedCard(d []byte) bool {
+func isIssuedCard(digits []byte) bool {
 	begins := func(n int) int {
 		v := 0
-		for _, c := range d[:n] {
+		for _, c := range digits[:n] {
 			v = v*10 + int(c-'0')
 		}
 		return v
 	}
-	n := len(d)
+	n := len(digits)
 	if n < 13 || n > 19 {
 		return false
 	}
 	two, four := begins(2), begins(4)
 	switch {
-	case d[0] == '4':
+	case digits[0] == '4':
 		return n == 13 || n == 16 || n == 19
 	case two >= 51 && two <= 55, four >= 2221 && four <= 2720:
 		return n == 16

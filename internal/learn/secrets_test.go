@@ -102,7 +102,7 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, personal := range []bool{false, true} {
 			end := 0
-			for _, found := range secrets(s, personal) {
+			for _, found := range findSecrets(s, personal) {
 				if found.Start < end || found.End <= found.Start || found.End > len(s) {
 					t.Fatalf("in %q found %+v after %d", s, found, end)
 				}

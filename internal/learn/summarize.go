@@ -36,14 +36,14 @@ func AskSummary(utterances []extract.Utterance, previous string, p *prompt.Set) 
 // bullets is [memory.Invalid].
 func ParseSummary(reply string) (string, error) {
 	var list []string
-	room := summaryTokens
+	remaining := summaryTokens
 	for line := range strings.Lines(withoutThinking(reply)) {
-		body, bullet := trimBullet(strings.TrimSpace(line))
+		body, isBullet := trimBullet(strings.TrimSpace(line))
 		body = Redact(tidyFact(body), false)
 		switch n := text.EstimateTokens(body); {
-		case !bullet || body == "" || saysNoFacts(body) || extract.IsInstruction(body) || len(list) == summaryBullets || n > room:
+		case !isBullet || body == "" || saysNoFacts(body) || extract.IsInstruction(body) || len(list) == summaryBullets || n > remaining:
 		default:
-			room -= n
+			remaining -= n
 			list = append(list, body)
 		}
 	}
@@ -64,35 +64,35 @@ func formatBullets(list []string) string {
 // Summarize continues a summary without a model. It keeps the most important of previous's bullets and of the
 // new sentences, in their order, and returns "" if there are none.
 func Summarize(utterances []extract.Utterance, previous string) string {
-	var all []summaryPoint
+	var points []summaryPoint
 	for line := range strings.Lines(previous) {
-		if body, bullet := trimBullet(strings.TrimSpace(line)); bullet {
-			all = append(all, summaryPoint{body, sentenceWeight(body) + previousPenalty, len(all)})
+		if body, isBullet := trimBullet(strings.TrimSpace(line)); isBullet {
+			points = append(points, summaryPoint{body, sentenceWeight(body) + previousPenalty, len(points)})
 		}
 	}
-	asked := ""
+	question := ""
 	for _, s := range utterances {
-		_, wishes := extract.MemoryCommands([]extract.Utterance{s})
+		_, forgetCommands := extract.MemoryCommands([]extract.Utterance{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Slice(s.Text)), " ")
-			user := s.Turn.Role == memory.RoleUser
+			isUser := s.Turn.Role == memory.RoleUser
 			switch {
-			case slices.ContainsFunc(wishes, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
+			case slices.ContainsFunc(forgetCommands, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
 				// Requests to forget do not belong in a summary.
 			case extract.IsInstruction(sentence) || strings.Contains(sentence, "***"):
 			case text.EndsInQuestionMark(sentence):
-				if user {
-					asked = sentence
+				if isUser {
+					question = sentence
 				}
-			case user:
-				all = append(all, summaryPoint{inThirdPerson(sentence, s.Turn.CreatedAt), sentenceWeight(sentence), len(all)})
-			case asked != "" && sentenceWeight(sentence) > 0: // the answer begins with its result
-				all = append(all, summaryPoint{clipWords(asked, 16) + " " + clipWords(sentence, 20), answerWeight, len(all)})
-				asked = ""
+			case isUser:
+				points = append(points, summaryPoint{inThirdPerson(sentence, s.Turn.CreatedAt), sentenceWeight(sentence), len(points)})
+			case question != "" && sentenceWeight(sentence) > 0: // the answer begins with its result
+				points = append(points, summaryPoint{clipWords(question, 16) + " " + clipWords(sentence, 20), answerWeight, len(points)})
+				question = ""
 			}
 		}
 	}
-	return formatBullets(selectPoints(all))
+	return formatBullets(selectPoints(points))
 }
 
 // BlankSentences blanks the sentences of an utterance that contain one of the given spans of its turn.

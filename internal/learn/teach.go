@@ -29,21 +29,21 @@ var (
 // have a person, name, number, date or correction; other text must be more than a greeting.
 func MayContainFact(s extract.Utterance) bool {
 	words := text.Words(s.Text)
-	english, filler := 0, 0
+	englishCount, fillerCount := 0, 0
 	for _, w := range words {
 		if fillers.Has(w) {
-			filler++
+			fillerCount++
 		}
 		if englishWords.Has(w) {
-			english++
+			englishCount++
 		}
 	}
 	switch {
-	case filler == len(words):
+	case fillerCount == len(words):
 		return false
 	case strings.HasSuffix(strings.TrimRight(s.AnsweredMessage, " \n\"'*)"), "?"): // the turn may be an answer of any form to a question
 		return true
-	case 10*english < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
+	case 10*englishCount < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
 		return true
 	}
 	for _, w := range words {

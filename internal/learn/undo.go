@@ -23,7 +23,7 @@ func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author 
 		if !cascade {
 			return nil, memory.Errorf(memory.Conflict, "changed again later: %s; undo these changes first, or use cascade", strings.Join(later, ", "))
 		}
-		u.mark(later...)
+		u.markToRevert(later...)
 	}
 }
 
@@ -46,16 +46,16 @@ func newUndoPlan(targets, journal []memory.Change) *undoPlan {
 		if a.Version != b.Version {
 			return int(min(max(a.Version-b.Version, -1), 1))
 		}
-		return ordinal(a.ID) - ordinal(b.ID)
+		return changeOrdinal(a.ID) - changeOrdinal(b.ID)
 	})
 	for _, c := range targets {
-		u.mark(c.ID)
+		u.markToRevert(c.ID)
 	}
 	return u
 }
 
 // changeOrdinal returns the position of a change in its run, from its id "RUN/3".
-func ordinal(id string) int {
+func changeOrdinal(id string) int {
 	n := 0
 	for _, r := range id[strings.LastIndexByte(id, '/')+1:] {
 		if r < '0' || r > '9' || n > 1<<20 {
@@ -67,7 +67,7 @@ func ordinal(id string) int {
 }
 
 // markToRevert marks changes, and for a change of a replacement also the other changes of the replacement.
-func (u *undoPlan) mark(ids ...string) {
+func (u *undoPlan) markToRevert(ids ...string) {
 	for _, c := range u.journal {
 		if !slices.Contains(ids, c.ID) {
 			continue
@@ -86,12 +86,12 @@ func isReplacement(c memory.Change) bool { return c.OldID != "" && c.NewID != ""
 // laterChanges returns the ids of unmarked changes that follow a marked change of the same memory, newest first.
 func (u *undoPlan) laterChanges() []string {
 	var out []string
-	touched := map[string]bool{}
+	hasMarked := map[string]bool{}
 	for _, c := range u.journal {
 		switch target := c.After.Target(); {
 		case u.toRevert[c.ID]:
-			touched[target] = true
-		case touched[target]:
+			hasMarked[target] = true
+		case hasMarked[target]:
 			out = append(out, c.ID)
 		}
 	}
@@ -122,7 +122,7 @@ func (u *undoPlan) revertingChanges(now time.Time, author memory.Author) []memor
 		oldest, newest := first[target], last[target]
 		after := oldest.Before
 		if after.IsZero() {
-			after = retiredImage(newest.After, now)
+			after = retiredState(newest.After, now)
 		}
 		change := memory.Change{
 			Action: memory.ActionUndo, After: after, Base: newest.Version,
@@ -138,32 +138,32 @@ func (u *undoPlan) revertingChanges(now time.Time, author memory.Author) []memor
 }
 
 // retiredState returns the state of an added memory after its addition is undone: retired.
-func retiredImage(image memory.State, now time.Time) memory.State {
+func retiredState(state memory.State, now time.Time) memory.State {
 	switch {
-	case image.Fact != nil:
-		f := *image.Fact
+	case state.Fact != nil:
+		f := *state.Fact
 		f.Status, f.SupersededBy, f.UpdatedAt = memory.Retired, "", now
-		image.Fact = &f
-	case image.Link != nil:
-		l := *image.Link
+		state.Fact = &f
+	case state.Link != nil:
+		l := *state.Link
 		l.Status = memory.Retired
-		image.Link = &l
-	case image.Profile != nil:
-		p := *image.Profile
+		state.Link = &l
+	case state.Profile != nil:
+		p := *state.Profile
 		p.Status, p.UpdatedAt = memory.Retired, now
-		image.Profile = &p
-	case image.Relation != nil:
-		r := *image.Relation
+		state.Profile = &p
+	case state.Relation != nil:
+		r := *state.Relation
 		r.Status = memory.Retired
-		image.Relation = &r
-	case image.Summary != nil:
-		s := *image.Summary
+		state.Relation = &r
+	case state.Summary != nil:
+		s := *state.Summary
 		s.Status = memory.Retired
-		image.Summary = &s
-	case image.Context != nil:
-		c := *image.Context
+		state.Summary = &s
+	case state.Context != nil:
+		c := *state.Context
 		c.Status, c.UpdatedAt = memory.Retired, now
-		image.Context = &c
+		state.Context = &c
 	}
-	return image
+	return state
 }

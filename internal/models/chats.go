@@ -11,14 +11,14 @@ import (
 )
 
 // maxYieldTime is the maximum time for which learning waits for consecutive chats, before both run at once.
-const yieldTime = 10 * time.Minute
+const maxYieldTime = 10 * time.Minute
 
 var errChatActive = errors.New("a chat is running")
 
 // chats counts the chats that the learning model's machine is answering. Learning jobs wait for these chats.
 type chats struct {
 	activeChats   int                                         // number of active chats
-	cancels       map[context.Context]context.CancelCauseFunc // functions that cancel the learning jobs, by context of the job; called when a chat begins
+	cancelJobs    map[context.Context]context.CancelCauseFunc // functions that cancel the learning jobs, by context of the job; called when a chat begins
 	yieldingSince time.Time                                   // time of the first canceled job since a job ended without an active chat; zero if none was canceled
 }
 
@@ -33,7 +33,7 @@ func (l *Learner) ChatBegins() (end func()) {
 		return func() {}
 	}
 	l.activeChats++
-	for _, cancel := range l.cancels {
+	for _, cancel := range l.cancelJobs {
 		cancel(errChatActive)
 	}
 	return func() {
@@ -49,18 +49,18 @@ func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !l.yieldingSince.IsZero() && time.Since(l.yieldingSince) > yieldTime:
+	case !l.yieldingSince.IsZero() && time.Since(l.yieldingSince) > maxYieldTime:
 	case l.activeChats > 0:
 		cancel(errChatActive)
 	default:
-		l.cancels[ctx] = cancel
+		l.cancelJobs[ctx] = cancel
 	}
 	return time.Now()
 }
 
 // endJob returns a learning job's error: a [*jobs.PutOff] if a chat canceled the job. The caller holds l.mu.
 func (l *Learner) endJob(ctx context.Context, err error) error {
-	delete(l.cancels, ctx)
+	delete(l.cancelJobs, ctx)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errChatActive):
 		if l.yieldingSince.IsZero() {

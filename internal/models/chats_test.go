@@ -66,12 +66,12 @@ func TestLocalModelLearnsBetweenChats(t *testing.T) {
 			t.Error("a chat that begins does not end the lesson")
 		}
 		hangs.Store(false)
-		l.yieldingSince = time.Now().Add(-2 * yieldTime)
+		l.yieldingSince = time.Now().Add(-2 * maxYieldTime)
 		if ask() || l.yieldingSince.IsZero() {
 			t.Error("after consecutive chats it must learn once, and then yield again")
 		}
 		l.activeChats = 0
-		if ask() || !l.yieldingSince.IsZero() || len(l.cancels) > 0 {
+		if ask() || !l.yieldingSince.IsZero() || len(l.cancelJobs) > 0 {
 			t.Error("a reply that no chat met changes nothing")
 		}
 	}

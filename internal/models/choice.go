@@ -22,22 +22,22 @@ import (
 )
 
 // tryEmbeddingsTimeout is the time limit of the request at the start that tries the upstream's embeddings.
-const tryTimeout = 2 * time.Second
+const tryEmbeddingsTimeout = 2 * time.Second
 
 // EmbedderChoice is the chosen embedder with the reason.
-type Choice struct {
+type EmbedderChoice struct {
 	Embedder   string   // value of the setting embedder, but never auto
 	Why        string   // reason for the choice, for people
 	Suggestion string   // command that would improve recall, with its effect; "" if there is none
 	OpenErrors []string // errors of models that could not be opened
 
-	opened      *embed.Cache // the opened model; nil if Open must open it
-	unconfirmed *unconfirmed // embedder of an upstream that did not respond at the start; nil if the choice is final
+	openedEmbedder *embed.Cache         // the opened model; nil if Open must open it
+	unconfirmed    *unconfirmedEmbedder // embedder of an upstream that did not respond at the start; nil if the choice is final
 }
 
 // Current returns the current choice and its problem, "" if there is none. The choice changes at most once:
 // when a server that did not respond at the start responds without having the model.
-func (c Choice) Current() (_ Choice, problem string) {
+func (c EmbedderChoice) Current() (_ EmbedderChoice, problem string) {
 	switch {
 	case c.unconfirmed == nil || c.unconfirmed.confirmed.Load():
 		return c, ""
@@ -49,24 +49,24 @@ func (c Choice) Current() (_ Choice, problem string) {
 }
 
 // useWords changes the choice to search by words only, and suggests an embedder.
-func (c *Choice) useWords(reason, wanted string) {
+func (c *EmbedderChoice) useWords(reason, wanted string) {
 	suggested, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
 		suggested = "all-MiniLM-L6-v2"
 	}
-	c.Embedder, c.Why, c.opened = config.Lexical, reason, nil
+	c.Embedder, c.Why, c.openedEmbedder = config.Lexical, reason, nil
 	c.Suggestion = "loci models pull " + suggested + " (about 100 MB, once) also finds memories with the same meaning in other words"
 }
 
 // unconfirmedEmbedder is a remote embedder whose server did not respond at the start. If a later response
 // shows that the server lacks the model, unconfirmedEmbedder uses the lexical embedder instead.
-type unconfirmed struct {
+type unconfirmedEmbedder struct {
 	*llm.Embedder
 	confirmed    atomic.Bool // whether the server has returned vectors
 	modelMissing atomic.Bool // whether the server lacks the model
 }
 
-func (a *unconfirmed) current() memory.Embedder {
+func (a *unconfirmedEmbedder) currentEmbedder() memory.Embedder {
 	if a.modelMissing.Load() {
 		return embed.Lexical{}
 	}
@@ -74,13 +74,13 @@ func (a *unconfirmed) current() memory.Embedder {
 }
 
 // Fingerprint, Dims, OfWords and Remote describe the embedder in use: the remote or the lexical one.
-func (a *unconfirmed) Fingerprint() string { return a.current().Fingerprint() }
-func (a *unconfirmed) Dims() int           { return a.current().Dims() }
-func (a *unconfirmed) OfWords() bool       { return a.modelMissing.Load() }
-func (a *unconfirmed) Remote() bool        { return !a.modelMissing.Load() }
+func (a *unconfirmedEmbedder) Fingerprint() string { return a.currentEmbedder().Fingerprint() }
+func (a *unconfirmedEmbedder) Dims() int           { return a.currentEmbedder().Dims() }
+func (a *unconfirmedEmbedder) OfWords() bool       { return a.modelMissing.Load() }
+func (a *unconfirmedEmbedder) Remote() bool        { return !a.modelMissing.Load() }
 
 // Skipped returns the reason why requests currently skip the server, or nil.
-func (a *unconfirmed) Skipped() error {
+func (a *unconfirmedEmbedder) Skipped() error {
 	if a.OfWords() {
 		return nil
 	}
@@ -88,14 +88,14 @@ func (a *unconfirmed) Skipped() error {
 }
 
 // Embed implements [memory.Embedder].
-func (a *unconfirmed) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	out, err := a.current().Embed(ctx, as, texts...)
+func (a *unconfirmedEmbedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := a.currentEmbedder().Embed(ctx, as, texts...)
 	switch {
 	case err == nil:
 		a.confirmed.Store(!a.modelMissing.Load())
 	case !a.confirmed.Load() && lacksModel(err):
 		a.modelMissing.Store(true)
-		return a.current().Embed(ctx, as, texts...)
+		return a.currentEmbedder().Embed(ctx, as, texts...)
 	}
 	return out, err
 }
@@ -109,11 +109,11 @@ func lacksModel(err error) bool {
 // ChooseEmbedder replaces the value auto of the setting embedder: by the best encoder in the models folder;
 // otherwise by the profile's remote embedder, unless the upstream lacks the model; otherwise by the lexical
 // embedder.
-func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
+func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, EmbedderChoice) {
 	if c.Embedder != config.AutoEmbedder {
-		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
+		return c, EmbedderChoice{Embedder: c.Embedder, Why: "the settings name it"}
 	}
-	choice := Choice{Embedder: config.Lexical}
+	choice := EmbedderChoice{Embedder: config.Lexical}
 	names, err := encoderNames(c)
 	if err != nil {
 		choice.OpenErrors = append(choice.OpenErrors, err.Error())
@@ -124,7 +124,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			choice.OpenErrors = append(choice.OpenErrors, err.Error())
 			continue
 		}
-		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best model in the models folder", cache
+		choice.Embedder, choice.Why, choice.openedEmbedder = config.LocalModel+name, "it is the best model in the models folder", cache
 		return c.WithEmbedder(choice.Embedder), choice
 	}
 	wanted := c.MissingEmbedder()
@@ -134,12 +134,12 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			choice.Embedder, choice.Why = wanted, "the profile names it, and the upstream has it"
 			if err != nil {
 				choice.Why = "the profile names it; the upstream did not answer at the start"
-				remote, err := newRemote(c, name)
+				remote, err := newRemoteEmbedder(c, name)
 				if err != nil {
 					return c, choice
 				}
-				choice.unconfirmed = &unconfirmed{Embedder: remote}
-				choice.opened = embed.NewCache(choice.unconfirmed)
+				choice.unconfirmed = &unconfirmedEmbedder{Embedder: remote}
+				choice.openedEmbedder = embed.NewCache(choice.unconfirmed)
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
@@ -152,12 +152,12 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 
 // tryEmbeddings requests one vector from the remote embedder.
 func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
-	e, err := newRemote(c, model)
+	e, err := newRemoteEmbedder(c, model)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, tryEmbeddingsTimeout)
 	defer cancel()
 	_, err = e.Embed(ctx, memory.AsQuestion, "memory")
 	return err
@@ -196,7 +196,7 @@ func isCrossEncoder(dir string) bool {
 }
 
 // LocalModelsInUse returns the names of the local models that the settings use.
-func InUse(c config.Config) ([]string, error) {
+func LocalModelsInUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
 		names, err := encoderNames(c)
 		if err != nil {
@@ -206,5 +206,5 @@ func InUse(c config.Config) ([]string, error) {
 			c.Embedder = config.LocalModel + names[0]
 		}
 	}
-	return c.ModelsInUse(), nil
+	return c.LocalModelNames(), nil
 }

@@ -119,7 +119,7 @@ func TestAutoTriesTheProfilesEmbedder(t *testing.T) {
 
 func TestInUseListsSelectedModels(t *testing.T) {
 	c := load(t, map[string]string{"models_dir": tiny, "reranker": "local:cross"})
-	if names, err := InUse(c); err != nil || strings.Join(names, " ") != "cls cross" {
+	if names, err := LocalModelsInUse(c); err != nil || strings.Join(names, " ") != "cls cross" {
 		t.Errorf("in use are %v, %v", names, err)
 	}
 }

@@ -38,20 +38,20 @@ const (
 // Learner chooses the model that learns and is a client of the model's server. It chooses at the start,
 // before each learning job while no model is available, and after the server refused the model.
 type Learner struct {
-	embedded bool          // whether the program that embeds Loci supplies the model
-	settings config.Config // settings as configured, before the choice
-	log      *slog.Logger
+	programSupplied bool          // whether the program that embeds Loci supplies the model
+	settings        config.Config // settings as configured, before the choice
+	log             *slog.Logger
 
-	choosing    sync.Mutex   // serializes choices of a model; locked before mu
+	choiceMu    sync.Mutex   // serializes choices of a model; locked before mu
 	choiceCount atomic.Int64 // number of choices after the start
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client        *llm.Client            // client of the chosen server; nil before the first request
-	lastReplyTime time.Duration          // duration of the latest reply
-	trials        map[string]learn.Trial // trials (tests of models) by this process, by trialKey
-	lastTrial     learn.Trial            // trial of the model of the latest learning job
-	chats                                // chats during which learning pauses
+	client            *llm.Client            // client of the chosen server; nil before the first request
+	lastReplyDuration time.Duration          // duration of the latest reply
+	trials            map[string]learn.Trial // trials (tests of models) by this process, by trialKey
+	lastTrial         learn.Trial            // trial of the model of the latest learning job
+	chats                                    // chats during which learning pauses
 }
 
 // choice is the chosen learning model.
@@ -72,7 +72,7 @@ type Learns struct {
 
 // ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
 func ProgramLearner() *Learner {
-	return &Learner{embedded: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
+	return &Learner{programSupplied: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
 }
 
 // Learns returns a description of the model that currently learns.
@@ -83,8 +83,8 @@ func (l *Learner) Learns() Learns {
 	if l.lastTrial.Why != "" && !l.lastTrial.Passed {
 		info.DistrustReason = l.lastTrial.String()
 	}
-	if l.lastReplyTime > 0 {
-		info.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.lastReplyTime.Seconds())
+	if l.lastReplyDuration > 0 {
+		info.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.lastReplyDuration.Seconds())
 	}
 	return info
 }
@@ -100,7 +100,7 @@ func (l *Learner) WantedModel() string {
 }
 
 // ApplyTo returns the settings with the chosen model and its server.
-func (l *Learner) Apply(c config.Config) config.Config {
+func (l *Learner) ApplyTo(c config.Config) config.Config {
 	c = l.provider.ApplyTo(c)
 	c.Learn.Model = l.model
 	return c
@@ -136,7 +136,7 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	defer l.mu.Unlock()
 	l.unavailable = l.unavailable || isRefusal(err) // the server may have removed the model
 	if err == nil {
-		l.lastReplyTime = time.Since(began)
+		l.lastReplyDuration = time.Since(began)
 	}
 	err = l.endJob(ctx, err)
 	reply.Model = cmp.Or(reply.Model, p.Model)
@@ -146,8 +146,8 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 // chosenClient returns the chosen model and a client of its server. It chooses again if none was available.
 func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
 	previousCount := l.choiceCount.Load()
-	l.choosing.Lock()
-	defer l.choosing.Unlock()
+	l.choiceMu.Lock()
+	defer l.choiceMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unavailable && previousCount == l.choiceCount.Load() { // if the counts differ, a concurrent call has just chosen
@@ -204,7 +204,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 	decided, err := makeChoice(ctx, c)
 	l := &Learner{
 		settings: c, log: log, choice: decided,
-		trials: map[string]learn.Trial{}, chats: chats{cancels: map[context.Context]context.CancelCauseFunc{}},
+		trials: map[string]learn.Trial{}, chats: chats{cancelJobs: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
 		l.Trial(decided.Model) // sets lastTrial, so that Learns tells of a failed trial before the first learning job
@@ -228,13 +228,13 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return choiceOf("", "no model server is configured"), nil
+		return newChoice("", "no model server is configured"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return choiceOf("", "set by learn.model"), nil
+		return newChoice("", "set by learn.model"), nil
 	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !isNearby(c.Upstream.URL):
-		return choiceOf("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
+		return newChoice("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return choiceOf(config.LearnChat, "set by learn.model"), nil
+		return newChoice(config.LearnChat, "set by learn.model"), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -243,37 +243,37 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	case !auto && len(c.Learn.Prefer) == 0:
 		return choiceByName(c.Learn.Model, listed, err), nil
 	case err != nil && auto && isRefusal(err) && c.UsesClientKeys():
-		return choiceOf(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
+		return newChoice(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
 	case err != nil && auto && isRefusal(err):
-		return choiceOf("", err.Error()+"; name a model as learn.model"), nil
+		return newChoice("", err.Error()+"; name a model as learn.model"), nil
 	case err != nil:
-		return noneYet(wanted[0], "the learning model's server does not list its models"), nil
+		return noModelYet(wanted[0], "the learning model's server does not list its models"), nil
 	case !auto:
-		if first := firstListed(wanted, listed); first != "" {
-			return choiceOf(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
+		if first := firstListedModel(wanted, listed); first != "" {
+			return newChoice(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
 		}
-		return noneYet(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
+		return noModelYet(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = config.LearnChat, "the server lists no small model: each chat's own model learns"
 	}
-	return choiceOf(model, why), nil
+	return newChoice(model, why), nil
 }
 
 // newChoice returns the choice of a model with the reason. An empty model means the built-in rules.
-func choiceOf(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
+func newChoice(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
 // noModelYet returns the choice while no wanted model is available. first is the first wanted model.
-func noneYet(first, wrong string) choice {
-	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: wrong}}
+func noModelYet(first, problem string) choice {
+	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: problem}}
 }
 
 // choiceByName returns the choice of the model in learn.model, even if the server does not list the model:
 // some servers have unlisted models.
 func choiceByName(model string, listed []string, err error) choice {
-	c := choiceOf(model, "learn.model names it")
-	if err == nil && listedAs(model, listed) == "" {
+	c := newChoice(model, "learn.model names it")
+	if err == nil && listedName(model, listed) == "" {
 		c.Problem = "the server does not list " + model + ", which learn.model names"
 		c.Why += "; the server does not list it"
 	}
@@ -305,9 +305,9 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 		wanted = []string{smallest}
 	}
 	for _, name := range wanted {
-		if full := listedAs(name, listed); full != "" {
+		if full := listedName(name, listed); full != "" {
 			i := slices.IndexFunc(providers, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
-			out = choiceOf(strings.TrimPrefix(full, providers[i].Name+"/"), providers[i].Name+" lists it")
+			out = newChoice(strings.TrimPrefix(full, providers[i].Name+"/"), providers[i].Name+" lists it")
 			out.provider = &providers[i]
 			return out, true, nil
 		}
@@ -315,7 +315,7 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 			model, hasPrefix := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case hasPrefix && errs[i] != nil:
-				out = noneYet(model, p.Name+" does not list its models")
+				out = noModelYet(model, p.Name+" does not list its models")
 			case hasPrefix && len(c.Learn.Prefer) == 0:
 				out = choiceByName(model, lists[i], nil)
 			default:
@@ -330,10 +330,10 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 
 // chooseAuto returns the smallest listed model or, if only one chat model is listed, that model.
 func chooseAuto(listed []string) (model, why string) {
-	if model = smallestOf(listed); model != "" {
+	if model = smallestModel(listed); model != "" {
 		return model, "the smallest model that the server lists"
 	}
-	if chats := slices.DeleteFunc(slices.Clone(listed), notForChat); len(chats) == 1 {
+	if chats := slices.DeleteFunc(slices.Clone(listed), isNonChatModel); len(chats) == 1 {
 		return chats[0], "the only chat model that the server lists"
 	}
 	return "", "the server lists no small model; name one as learn.model"
@@ -368,9 +368,9 @@ func wantedModels(c config.Config) []string {
 }
 
 // firstListedModel returns the listed name of the first wanted model in a server's list, or "".
-func firstListed(wanted, listed []string) string {
+func firstListedModel(wanted, listed []string) string {
 	for _, name := range wanted {
-		if model := listedAs(name, listed); model != "" {
+		if model := listedName(name, listed); model != "" {
 			return model
 		}
 	}
@@ -379,25 +379,25 @@ func firstListed(wanted, listed []string) string {
 
 // listedName returns the name of a model in a server's list, or "". The comparison ignores a provider prefix
 // and the suffix ":latest".
-func listedAs(name string, listed []string) string {
+func listedName(name string, listed []string) string {
 	if name == smallest {
-		return smallestOf(listed)
+		return smallestModel(listed)
 	}
 	if slices.Contains(listed, name) {
 		return name
 	}
-	if i := slices.IndexFunc(listed, func(id string) bool { return plainModel(id) == plainModel(name) }); i >= 0 {
+	if i := slices.IndexFunc(listed, func(id string) bool { return plainModelName(id) == plainModelName(name) }); i >= 0 {
 		return listed[i]
 	}
 	return ""
 }
 
-func plainModel(id string) string {
+func plainModelName(id string) string {
 	return strings.TrimSuffix(strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]), ":latest")
 }
 
 // sizePattern matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
-var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
+var sizePattern = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
 // familySizes maps words in the names of small models to sizes comparable with billions of parameters.
 var familySizes = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
@@ -405,14 +405,14 @@ var familySizes = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9
 // nonChatWords lists words in the names of models that do not answer chats.
 var nonChatWords = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
-func notForChat(id string) bool {
+func isNonChatModel(id string) bool {
 	low := strings.ToLower(id)
 	return slices.ContainsFunc(nonChatWords, func(w string) bool { return strings.Contains(low, w) })
 }
 
 // modelSize returns the billions of parameters in a model's name, or infinity if the name shows no size.
-func sizeOf(id string) float64 {
-	if m := parameters.FindStringSubmatch(id); m != nil {
+func modelSize(id string) float64 {
+	if m := sizePattern.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
 			return n
 		}
@@ -429,11 +429,11 @@ func sizeOf(id string) float64 {
 // smallestModel returns the listed model with the smallest size in its name, or "" if no name shows a size.
 // Of models with equal size it prefers the shortest name, which has no date or "preview", and then the last
 // name in order, which has the latest version.
-func smallestOf(listed []string) string {
+func smallestModel(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
-		size := sizeOf(id)
-		if notForChat(id) || math.IsInf(size, 1) {
+		size := modelSize(id)
+		if isNonChatModel(id) || math.IsInf(size, 1) {
 			continue
 		}
 		if size < least || size == least && (len(id) < len(best) || len(id) == len(best) && id > best) {
@@ -457,7 +457,7 @@ func LearnerOptions(c config.Config) llm.Options {
 
 // ChatModel returns the upstream's model for queries and for chats that name no model, "" if there is none.
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
-	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
+	if c.Chats.Model != "" || c.Learn.URL != "" || l.programSupplied {
 		return c.Chats.Model
 	}
 	_, model, err := l.chosenClient(ctx)

@@ -36,10 +36,10 @@ func (m *Models) Close() error {
 
 // Open loads local models and creates clients of remote models, without network requests. It reuses the
 // chosen embedder if the settings name it. A missing local model is [memory.Invalid], with instructions.
-func Open(c config.Config, chosen Choice) (_ *Models, err error) {
+func Open(c config.Config, chosen EmbedderChoice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
-	if chosen.opened != nil && c.Embedder == chosen.Embedder {
-		m.Embedder = chosen.opened
+	if chosen.openedEmbedder != nil && c.Embedder == chosen.Embedder {
+		m.Embedder = chosen.openedEmbedder
 		if chosen.unconfirmed != nil {
 			m.closers = append(m.closers, chosen.unconfirmed.Close)
 		}
@@ -48,14 +48,14 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 			return nil, err
 		}
 	} else if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
-		remote, err := newRemote(c, name)
+		remote, err := newRemoteEmbedder(c, name)
 		if err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)
 		}
 		m.Embedder, m.closers = embed.NewCache(remote), append(m.closers, remote.Close)
 	}
 	if name, ok := strings.CutPrefix(c.Reranker, config.LocalModel); ok {
-		model, err := openLocal(c, "reranker", name)
+		model, err := openLocalModel(c, "reranker", name)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 
 // openEncoder loads an encoder from the models folder and measures its mean cosine of unrelated texts.
 func openEncoder(c config.Config, name string) (*embed.Cache, error) {
-	model, err := openLocal(c, "embedder", name)
+	model, err := openLocalModel(c, "embedder", name)
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +91,18 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 }
 
 // openLocalModel loads a model from the models folder. Errors begin with the setting's name.
-func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
+func openLocalModel(c config.Config, setting, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, memory.Errorf(memory.Invalid, "%s: there is no model %s in %s; get it with: loci models pull %s", key, name, dir, name)
+		return nil, memory.Errorf(memory.Invalid, "%s: there is no model %s in %s; get it with: loci models pull %s", setting, name, dir, name)
 	}
 	model, err := transformer.Open(path)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s: %v; check it with loci models verify %s; to replace it, use loci models remove and loci models pull", key, err, name)
+		return nil, memory.Errorf(memory.Invalid, "%s: %v; check it with loci models verify %s; to replace it, use loci models remove and loci models pull", setting, err, name)
 	}
 	return model, nil
 }
@@ -111,7 +111,7 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 const embedTimeout = 30 * time.Second
 
 // newRemoteEmbedder returns a client of a remote embedder, with the prefixes of the local model of this name.
-func newRemote(c config.Config, model string) (*llm.Embedder, error) {
+func newRemoteEmbedder(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
 }
@@ -126,14 +126,14 @@ func CheckRemote(ctx context.Context, c config.Config) map[string]error {
 		}
 	}
 	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
-		if err := tryRanking(ctx, c, name); err != nil {
+		if err := tryReranker(ctx, c, name); err != nil {
 			errs["reranker"] = err
 		}
 	}
 	return errs
 }
 
-func tryRanking(ctx context.Context, c config.Config, model string) error {
+func tryReranker(ctx context.Context, c config.Config, model string) error {
 	r, err := llm.NewReranker(EmbedOptions(c, model))
 	if err != nil {
 		return err

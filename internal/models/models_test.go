@@ -19,7 +19,7 @@ func TestRealWeightsOpen(t *testing.T) {
 	}
 	for _, f := range folders {
 		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
-			if _, err := openLocal(config.Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
+			if _, err := openLocalModel(config.Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
 				t.Error(err)
 			}
 		}

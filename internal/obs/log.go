@@ -39,14 +39,14 @@ var (
 
 // secretPattern matches a secret inside a text: credentials of an Authorization header, keys of common providers,
 // signed tokens, and passwords in a URL. It does not match ordinary sentences with the words bearer and basic.
-var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
+var secretPattern = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*` +
 	`|://[^\s/:@]*:[^\s/@]+@`)
 
 // redactAttr replaces secrets, which it recognizes by the attribute's name or by the form of the text.
 func redactAttr(_ []string, a slog.Attr) slog.Attr {
-	if isSecret(a.Key) {
+	if isSecretName(a.Key) {
 		return slog.String(a.Key, Hidden)
 	}
 	switch a.Value.Kind() {
@@ -63,14 +63,14 @@ func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func isSecret(key string) bool {
-	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretSuffixes, func(end string) bool { return strings.HasSuffix(key, end) })
+func isSecretName(name string) bool {
+	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
+	return slices.Contains(secretNames, name) || slices.ContainsFunc(secretSuffixes, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // Redact replaces each part of s that looks like a secret by [Hidden].
 func Redact(s string) string {
-	return secretValue.ReplaceAllStringFunc(s, func(m string) string {
+	return secretPattern.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "://") {
 			return "://" + Hidden + "@"
 		}
@@ -95,7 +95,7 @@ type Decision struct {
 }
 
 // ReasonRedundant is the reason for ignoring a fact that was already stored.
-const Redundant = "redundant"
+const ReasonRedundant = "redundant"
 
 // LogTo writes the decision as one log line named memory_decision.
 func (d MemoryDecision) LogTo(ctx context.Context, log *slog.Logger) {

@@ -19,7 +19,7 @@ import (
 type Metrics struct {
 	registry         registry
 	decisions        counters
-	recordFailed     counters
+	recordFailures   counters
 	recallSeconds    histograms
 	stageSeconds     histograms
 	coreTokens       histograms
@@ -27,13 +27,13 @@ type Metrics struct {
 	firstByteSeconds histograms
 	modelQuestions   counters
 	learnRuns        counters
-	jobsEnded        counters
+	jobAttempts      counters
 	learnTokens      counters
 	learnCost        counters
 	chatTokens       counters
 	requestSeconds   histograms
 	upstreamSeconds  histograms
-	refused          counters
+	refusedRequests  counters
 	writeWaitSeconds histograms
 
 	addedFacts, replacedFacts, ignoredFacts atomic.Int64 // number of facts by decision
@@ -61,17 +61,17 @@ type Pool struct {
 
 // questionKey identifies a count of questions.
 type questionKey struct {
-	model  string // "embedder" or "reranker"
-	helped bool   // whether the model answered
-	minute int64  // minutes since 1970
+	model    string // "embedder" or "reranker"
+	answered bool   // whether the model answered
+	minute   int64  // minutes since 1970
 }
 
 // discardedMetrics returns the Metrics that receive the counts of a nil *Metrics.
-var discarded = sync.OnceValue(NewMetrics)
+var discardedMetrics = sync.OnceValue(NewMetrics)
 
 func (m *Metrics) orDiscarded() *Metrics {
 	if m == nil {
-		return discarded()
+		return discardedMetrics()
 	}
 	return m
 }
@@ -106,7 +106,7 @@ const (
 // CountRefused counts a refused request by reason. An empty reason counts nothing.
 func (m *Metrics) CountRefused(reason string) {
 	if reason != "" {
-		m.orDiscarded().refused.WithLabelValues(reason).Inc()
+		m.orDiscarded().refusedRequests.WithLabelValues(reason).Inc()
 	}
 }
 
@@ -116,14 +116,14 @@ func (m *Metrics) ObserveWriteWait(wait time.Duration) {
 }
 
 // CountQuestion counts a question for the embedder or the reranker; answered reports whether the model answered.
-func (m *Metrics) CountQuestion(model string, helped bool, now time.Time) {
+func (m *Metrics) CountQuestion(model string, answered bool, now time.Time) {
 	if m == nil {
 		return
 	}
-	m.modelQuestions.WithLabelValues(model, strconv.FormatBool(helped)).Inc()
+	m.modelQuestions.WithLabelValues(model, strconv.FormatBool(answered)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lastHour[questionKey{model, helped, m.startMinute(now)}]++
+	m.lastHour[questionKey{model, answered, m.startMinute(now)}]++
 }
 
 // MissedQuestions returns, for the last hour, the number of questions that a model missed, and of all questions.
@@ -138,7 +138,7 @@ func (m *Metrics) MissedQuestions(model string, now time.Time) (missed, total in
 		if key.model != model {
 			continue
 		}
-		if total += n; !key.helped {
+		if total += n; !key.answered {
 			missed += n
 		}
 	}
@@ -153,17 +153,17 @@ func (m *Metrics) startMinute(now time.Time) int64 {
 }
 
 // labeledMethods are the HTTP methods with their own label value; all other methods share the value "other".
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var labeledMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
-func (m *Metrics) ObserveRequest(method, route string, status int, took time.Duration, input, output int64) {
+func (m *Metrics) ObserveRequest(method, route string, status int, took time.Duration, inputTokens, outputTokens int64) {
 	m = m.orDiscarded()
-	if !slices.Contains(methods, method) {
+	if !slices.Contains(labeledMethods, method) {
 		method = "other"
 	}
 	m.requestSeconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
-	m.chatTokens.WithLabelValues("input").Add(float64(input))
-	m.chatTokens.WithLabelValues("output").Add(float64(output))
+	m.chatTokens.WithLabelValues("input").Add(float64(inputTokens))
+	m.chatTokens.WithLabelValues("output").Add(float64(outputTokens))
 }
 
 // ObserveUpstream records the duration of a request to the upstream by result: the status, "failed", or
@@ -173,7 +173,7 @@ func (m *Metrics) ObserveUpstream(result string, took time.Duration) {
 }
 
 // CountRecordFailure counts an exchange that could not be stored.
-func (m *Metrics) CountRecordFailure() { m.orDiscarded().recordFailed.WithLabelValues().Inc() }
+func (m *Metrics) CountRecordFailure() { m.orDiscarded().recordFailures.WithLabelValues().Inc() }
 
 // ObserveFirstByte records the delay that Loci added to the first byte of an answer.
 func (m *Metrics) ObserveFirstByte(overhead time.Duration) {
@@ -203,7 +203,7 @@ func (m *Metrics) CountDecisions(d MemoryDecision) {
 			m.addedFacts.Add(1)
 		case decision.Action == "replace":
 			m.replacedFacts.Add(1)
-		case decision.Action == "ignore" && decision.Reason == Redundant:
+		case decision.Action == "ignore" && decision.Reason == ReasonRedundant:
 			m.ignoredFacts.Add(1)
 		}
 	}
@@ -217,7 +217,7 @@ func (m *Metrics) CountRetrieved(injectedCount, usedCount int) {
 
 // CountJob counts an attempt at a job by result: "done", "later", "retry", "parked" or "lost".
 func (m *Metrics) CountJob(kind memory.JobKind, result string) {
-	m.orDiscarded().jobsEnded.WithLabelValues(string(kind), result).Inc()
+	m.orDiscarded().jobAttempts.WithLabelValues(string(kind), result).Inc()
 }
 
 // Rates are the rates in /metrics and /api/stats, each between 0 and 1.

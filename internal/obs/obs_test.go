@@ -195,7 +195,7 @@ func TestMetricsCount(t *testing.T) {
 	m.ObserveStage("search", time.Now())
 	m.ObserveCore(120)
 	m.ObserveWriteWait(time.Millisecond)
-	m.CountDecisions(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: Redundant}, {Action: "ignore", Reason: "a question"}}})
+	m.CountDecisions(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: ReasonRedundant}, {Action: "ignore", Reason: "a question"}}})
 	m.CountRecordFailure()
 	m.ObserveRecall(2*time.Millisecond, "vectors", "deadline")
 	m.ObserveRecall(time.Microsecond)

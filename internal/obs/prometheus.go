@@ -28,7 +28,7 @@ var (
 )
 
 // refusalReasons are the reasons for refusing a request. The reason of a limit is the name of its setting.
-var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
+var refusalReasons = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
 // NewMetrics returns metrics with all counts at 0.
 func NewMetrics() *Metrics {
@@ -37,7 +37,7 @@ func NewMetrics() *Metrics {
 		lastHour:         map[questionKey]int{},
 		registry:         r,
 		decisions:        newCounters(r, "loci_decisions_total", "Extracted facts, by the action taken.", "action"),
-		recordFailed:     newCounters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
+		recordFailures:   newCounters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
 		recallSeconds:    newHistograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
 		stageSeconds:     newHistograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
 		coreTokens:       newHistograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
@@ -45,13 +45,13 @@ func NewMetrics() *Metrics {
 		modelQuestions:   newCounters(r, "loci_recall_model_questions_total", "Questions for the embedder or the reranker, by whether the model answered (helped).", "model", "helped"),
 		firstByteSeconds: newHistograms(r, "loci_first_byte_overhead_seconds", "Delay that Loci added to the first byte.", overheadBuckets),
 		learnRuns:        newCounters(r, "loci_learn_runs_total", "Runs of learning, by result.", "end"),
-		jobsEnded:        newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and result.", "kind", "end"),
+		jobAttempts:      newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and result.", "kind", "end"),
 		learnTokens:      newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by purpose, model and side (input or output).", "purpose", "model", "side"),
 		learnCost:        newCounters(r, "loci_learn_cost_total", "Cost of the learning model at the configured prices.", "purpose", "model"),
 		chatTokens:       newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as the upstream reports them.", "side"),
 		requestSeconds:   newHistograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
 		upstreamSeconds:  newHistograms(r, "loci_upstream_seconds", "How long the upstream took to send response headers, by status, or failed or canceled.", requestBuckets, "end"),
-		refused:          newCounters(r, "loci_refused_total", "Refused requests, by limit; key: wrong key; memory: the upstream refused a request with memory.", "reason"),
+		refusedRequests:  newCounters(r, "loci_refused_total", "Refused requests, by limit; key: wrong key; memory: the upstream refused a request with memory.", "reason"),
 		writeWaitSeconds: newHistograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
 	registerGauge(r, "memory_replacement_rate", "Share of the stored facts that replaced another fact.", func() float64 { return m.Rates().Replacement })
@@ -62,10 +62,10 @@ func NewMetrics() *Metrics {
 	})
 	info.Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // begin at 0, so that Prometheus sees the first increase
-		m.refused.WithLabelValues(reason)
+	for _, reason := range refusalReasons { // begin at 0, so that Prometheus sees the first increase
+		m.refusedRequests.WithLabelValues(reason)
 	}
-	m.recordFailed.WithLabelValues()
+	m.recordFailures.WithLabelValues()
 	m.upstreamSeconds.WithLabelValues("failed")
 	return m
 }

@@ -19,7 +19,7 @@ type Build struct {
 }
 
 // BuildInfo returns the build of this program; it parses the information only once.
-var Built = sync.OnceValue(func() Build {
+var BuildInfo = sync.OnceValue(func() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, _ := debug.ReadBuildInfo()
 	for _, s := range cmp.Or(info, &debug.BuildInfo{}).Settings {
@@ -31,4 +31,4 @@ var Built = sync.OnceValue(func() Build {
 })
 
 // Version returns the release and, if known, the commit.
-func Version() string { return Built().Version }
+func Version() string { return BuildInfo().Version }

@@ -25,16 +25,16 @@ type watcher struct{ Sources }
 
 // Descriptions of the metrics of a watcher.
 var (
-	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
-	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
-	oldestDesc  = prometheus.NewDesc("loci_oldest_job_seconds", "How long the oldest job that is due has waited.", nil, nil)
-	problemDesc = prometheus.NewDesc("loci_problem", "1 if the part has a problem, otherwise 0.", []string{"part"}, nil)
-	poolDesc    = prometheus.NewDesc("loci_store_connections", "Connections to the database, by pool: busy, or size.", []string{"pool", "of"}, nil)
+	memoryTotalDesc = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
+	jobsDesc        = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
+	oldestJobDesc   = prometheus.NewDesc("loci_oldest_job_seconds", "How long the oldest job that is due has waited.", nil, nil)
+	problemDesc     = prometheus.NewDesc("loci_problem", "1 if the part has a problem, otherwise 0.", []string{"part"}, nil)
+	poolDesc        = prometheus.NewDesc("loci_store_connections", "Connections to the database, by pool: busy, or size.", []string{"pool", "of"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{totalDesc, jobsDesc, oldestDesc, problemDesc, poolDesc} {
+	for _, d := range []*prometheus.Desc{memoryTotalDesc, jobsDesc, oldestJobDesc, problemDesc, poolDesc} {
 		ch <- d
 	}
 }
@@ -53,12 +53,12 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		if !n.JobsDue.IsZero() {
 			oldest = max(0, w.Now().Sub(n.JobsDue).Seconds())
 		}
-		send(oldestDesc, oldest)
+		send(oldestJobDesc, oldest)
 	}
 	if n, err := w.Totals(ctx); err == nil {
-		send(totalDesc, float64(n.Facts), string(memory.KindFact))
-		send(totalDesc, float64(n.Turns), string(memory.KindTurn))
-		send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
+		send(memoryTotalDesc, float64(n.Facts), string(memory.KindFact))
+		send(memoryTotalDesc, float64(n.Turns), string(memory.KindTurn))
+		send(memoryTotalDesc, float64(n.Summaries), string(memory.KindSummary))
 	}
 	withProblems := w.Problems(ctx)
 	for _, part := range w.Parts {

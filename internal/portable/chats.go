@@ -18,7 +18,7 @@ type chat struct {
 	title            string
 	created, updated time.Time
 	messages         map[string]message
-	current          string // id of the last message on the path
+	currentID        string // id of the last message on the path
 }
 
 // message is a message of a chat, or an empty node of its tree.
@@ -33,7 +33,7 @@ type message struct {
 // path returns the ids of the messages on the path from the first to the current message.
 func (c chat) path() (ids []string) {
 	seen := map[string]bool{}
-	for at := c.current; at != "" && !seen[at]; at = c.messages[at].parent {
+	for at := c.currentID; at != "" && !seen[at]; at = c.messages[at].parent {
 		seen[at] = true
 		ids = append(ids, at)
 	}
@@ -122,7 +122,7 @@ type chatGPTConversation struct {
 }
 
 func (c chatGPTConversation) chat() chat {
-	out := chat{program: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: fromUnix(c.Created), updated: fromUnix(c.Updated), current: c.Current}
+	out := chat{program: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: timeFromUnix(c.Created), updated: timeFromUnix(c.Updated), currentID: c.Current}
 	for id, node := range c.Mapping {
 		m := node.Message
 		var texts []string
@@ -135,7 +135,7 @@ func (c chatGPTConversation) chat() chat {
 		if out.messages == nil {
 			out.messages = map[string]message{}
 		}
-		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, text: joinTexts(texts), ref: m.ID, created: fromUnix(m.Created)}
+		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, text: joinTexts(texts), ref: m.ID, created: timeFromUnix(m.Created)}
 	}
 	return out
 }
@@ -175,9 +175,9 @@ func (c claudeConversation) chat() chat {
 		out.messages[id] = message{parent: cmp.Or(m.Parent, previous), role: roles[m.Sender], text: m.joinedText(), ref: m.ID, created: parseTime(m.Created)}
 		previous = id
 	}
-	out.current = previous
+	out.currentID = previous
 	if _, found := out.messages[c.Leaf]; found {
-		out.current = c.Leaf
+		out.currentID = c.Leaf
 	}
 	return out
 }

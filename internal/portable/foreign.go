@@ -119,7 +119,7 @@ func (r Reader) emitFact(line, size int, f memory.Fact) error {
 }
 
 // timeFromUnix converts seconds since 1970 to a time. It returns the zero time for implausible values.
-func fromUnix(seconds float64) time.Time {
+func timeFromUnix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}
 	}

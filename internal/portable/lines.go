@@ -178,15 +178,15 @@ func (r Reader) completeTurn(t *memory.Turn) {
 }
 
 // jsonlWriter writes JSON lines.
-type jsonLines struct{ *json.Encoder }
+type jsonlWriter struct{ *json.Encoder }
 
 // NewJSONLWriter returns a writer of JSON lines, which accepts records in any order.
 func NewJSONLWriter(out io.Writer) Writer {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return jsonLines{enc}
+	return jsonlWriter{enc}
 }
 
-func (l jsonLines) Write(r Record) error { return l.Encode(r.jsonValue(r.Text())) }
+func (l jsonlWriter) Write(r Record) error { return l.Encode(r.jsonValue(r.Text())) }
 
-func (l jsonLines) Close() error { return nil }
+func (l jsonlWriter) Close() error { return nil }

@@ -14,9 +14,9 @@ import (
 const maxNoteBytes = 1 << 20
 
 var (
-	observation         = lazy.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
-	hashtag             = lazy.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
-	trailingParentheses = lazy.Compile(`\s*\([^()]*\)\s*$`)
+	observationPattern = lazy.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
+	hashtagPattern     = lazy.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
+	parenthesesPattern = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
 // readNote reads one Markdown file with front matter. A file of agent-cli is a fact, a turn or a summary,
@@ -41,16 +41,16 @@ func (r Reader) readNote(in io.Reader) error {
 	about, n := front["title"], first
 	for line := range strings.Lines(body) {
 		n++
-		m := observation.FindStringSubmatch(strings.TrimSpace(line))
+		m := observationPattern.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil || strings.TrimSpace(m[1]) == "" || m[1] == "x" {
 			continue
 		}
-		words := trailingParentheses.ReplaceAllString(m[2], "")
+		words := parenthesesPattern.ReplaceAllString(m[2], "")
 		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: parseTime(front["created"]), UpdatedAt: parseTime(front["modified"])}
-		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
+		for _, tag := range hashtagPattern.FindAllStringSubmatch(words, -1) {
 			f.Tags = append(f.Tags, tag[1])
 		}
-		f.Content = strings.TrimSpace(hashtag.ReplaceAllString(words, ""))
+		f.Content = strings.TrimSpace(hashtagPattern.ReplaceAllString(words, ""))
 		if about != "" {
 			f.Content = about + ": " + f.Content
 		}
@@ -67,7 +67,7 @@ func (r Reader) emitAgentCLI(front map[string]string, text string) error {
 	case memory.RoleUser, memory.RoleAssistant:
 		return r.emitChat(1, chat{
 			program: "agent-cli", id: conversation, title: conversation, created: at, updated: at,
-			messages: map[string]message{id + text: {role: role, text: text, ref: id, created: at}}, current: id + text,
+			messages: map[string]message{id + text: {role: role, text: text, ref: id, created: at}}, currentID: id + text,
 		})
 	case "summary":
 		return nil // Loci summarizes the turns itself

@@ -22,11 +22,11 @@ const (
 
 // Headings of the parts.
 const (
-	factsHeading    = "Facts"
-	otherCategory   = "Other"
-	profileHeading  = "Profile"
-	contextsHeading = "Contexts"
-	talkHeading     = "Conversations"
+	factsHeading         = "Facts"
+	otherCategory        = "Other"
+	profileHeading       = "Profile"
+	contextsHeading      = "Contexts"
+	conversationsHeading = "Conversations"
 )
 
 // factParts lists the parts of the file with facts, by status.
@@ -94,7 +94,7 @@ func (p *markdownWriter) Write(r Record) error {
 	case r.Conversation != nil:
 		level := p.topLevel
 		if p.topLevel > 1 {
-			p.beginPart(p.topLevel, talkHeading)
+			p.beginPart(p.topLevel, conversationsHeading)
 			level++
 		}
 		p.writeHeading(level, displayTitle(r.Conversation), r)

@@ -15,8 +15,8 @@ var commentPattern = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 // a list item without a comment is a new fact.
 type markdownReader struct {
 	Reader
-	inFacts  int    // level of the heading of facts; 0 outside of the part with facts
-	category string // current heading below the heading of facts
+	factsLevel int    // level of the heading of facts; 0 outside of the part with facts
+	category   string // current heading below the heading of facts
 
 	pending Record   // record whose quotation is being read; zero for none
 	hasText bool     // whether the comment of the record contains the record's text
@@ -56,7 +56,7 @@ func (p *markdownReader) readLine(n int, line []byte) error {
 	if m == nil {
 		return p.readUncommented(n, text)
 	}
-	rec, hasText, err := p.decodeRecord([]byte(unescape(text[m[2]:m[3]])))
+	rec, hasText, err := p.decodeRecord([]byte(unescapeComment(text[m[2]:m[3]])))
 	if err != nil {
 		return p.OnError(n, err)
 	}
@@ -98,15 +98,15 @@ func (p *markdownReader) endQuotation() error {
 }
 
 func (p *markdownReader) readHeading(text string) bool {
-	m := heading.FindStringSubmatch(text)
+	m := headingPattern.FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}
 	switch level := len(m[1]); {
 	case m[2] == factsHeading:
-		p.inFacts, p.category = level, ""
-	case level <= p.inFacts:
-		p.inFacts = 0
+		p.factsLevel, p.category = level, ""
+	case level <= p.factsLevel:
+		p.factsLevel = 0
 	case m[2] == otherCategory:
 		p.category = ""
 	default:
@@ -117,10 +117,10 @@ func (p *markdownReader) readHeading(text string) bool {
 
 // readUncommented reads a line without a comment: a heading or a new fact. It skips other lines.
 func (p *markdownReader) readUncommented(n int, text string) error {
-	if p.readHeading(text) || p.inFacts == 0 {
+	if p.readHeading(text) || p.factsLevel == 0 {
 		return nil
 	}
-	m := bullet.FindStringSubmatch(text)
+	m := bulletPattern.FindStringSubmatch(text)
 	if m == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p *markdownReader) readUncommented(n int, text string) error {
 
 // unescapeComment restores ">" in the JSON of a comment, so that raw JSON, such as metadata, stays equal
 // byte for byte.
-func unescape(text string) string {
+func unescapeComment(text string) string {
 	var b strings.Builder
 	for {
 		at := strings.Index(text, escapedGreater)

@@ -161,8 +161,8 @@ func (r Reader) emit(rec Record) error {
 }
 
 var (
-	heading = lazy.Compile(`^(#{1,6})\s+(.*?)\s*$`)
-	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
+	headingPattern = lazy.Compile(`^(#{1,6})\s+(.*?)\s*$`)
+	bulletPattern  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
 // readList reads one fact per line. Headings become categories. It skips lines that end with a
@@ -171,11 +171,11 @@ func (r Reader) readList(in io.Reader) error {
 	category, bullets := "", false
 	return r.forEachLine(in, func(n int, line []byte) error {
 		text := strings.TrimSpace(string(line))
-		if m := heading.FindStringSubmatch(text); m != nil {
+		if m := headingPattern.FindStringSubmatch(text); m != nil {
 			category = m[2]
 			return nil
 		}
-		m := bullet.FindStringSubmatch(text)
+		m := bulletPattern.FindStringSubmatch(text)
 		switch {
 		case m != nil:
 			bullets, text = true, m[1]

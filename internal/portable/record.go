@@ -38,26 +38,26 @@ func (f Format) Unit() string {
 	return "line"
 }
 
-var agentCLIKey = lazy.Compile(`(?m)^conversation_id:`)
+var agentCLIPattern = lazy.Compile(`(?m)^conversation_id:`)
 
 // FormatOf guesses the format of a file from its name and its beginning.
-func FormatOf(name string, head []byte) Format {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
-	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
+func FormatOf(name string, beginning []byte) Format {
+	beginning = bytes.TrimLeft(bytes.TrimPrefix(beginning, []byte(byteOrderMark)), " \t\r\n")
+	isJSON := len(beginning) > 0 && (beginning[0] == '[' || beginning[0] == '{')
 	switch {
-	case bytes.HasPrefix(head, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
+	case bytes.HasPrefix(beginning, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
 		return JSONL
-	case isJSON && bytes.Contains(head, []byte(`"mapping"`)):
+	case isJSON && bytes.Contains(beginning, []byte(`"mapping"`)):
 		return ChatGPT
-	case isJSON && bytes.Contains(head, []byte(`"chat_messages"`)):
+	case isJSON && bytes.Contains(beginning, []byte(`"chat_messages"`)):
 		return Claude
 	case isJSON:
 		return Mem0
-	case bytes.Contains(head, []byte("<!-- loci {")):
+	case bytes.Contains(beginning, []byte("<!-- loci {")):
 		return Markdown
-	case bytes.HasPrefix(head, []byte("---")) && agentCLIKey.Match(head):
+	case bytes.HasPrefix(beginning, []byte("---")) && agentCLIPattern.Match(beginning):
 		return AgentCLI
-	case bytes.HasPrefix(head, []byte("---")):
+	case bytes.HasPrefix(beginning, []byte("---")):
 		return BasicMemory
 	}
 	return List
@@ -130,11 +130,11 @@ func (r Record) Target() string {
 	case r.Turn != nil:
 		return "turn:" + r.Turn.ID
 	}
-	return r.Image().Target()
+	return r.State().Target()
 }
 
 // State returns the record as a state, or the zero State for kinds that changes cannot add.
-func (r Record) Image() memory.State {
+func (r Record) State() memory.State {
 	return memory.State{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
 

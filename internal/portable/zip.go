@@ -13,19 +13,19 @@ import (
 // zipWriter writes a zip of Markdown files: one each for the profile, the contexts and the facts, and
 // one for each conversation.
 type zipWriter struct {
-	zip        *zip.Writer
-	header     Record          // header of the export, written to each file
-	needsFacts bool            // whether the file of facts must still be written, even if empty
-	name       string          // name of the current file, without ".md"
-	current    *markdownWriter // writer of the current file; nil before the first file
-	names      map[string]int  // number of conversations so far with each file name
+	zip         *zip.Writer
+	header      Record          // header of the export, written to each file
+	needsFacts  bool            // whether the file of facts must still be written, even if empty
+	currentName string          // name of the current file, without ".md"
+	current     *markdownWriter // writer of the current file; nil before the first file
+	nameCounts  map[string]int  // number of conversations so far with each file name
 }
 
 // NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
 // [NewMarkdownWriter]. Files without records are omitted. writeEmptyFacts always writes the file of
 // facts, to replace an older file.
-func NewZipWriter(out io.Writer, alwaysFacts bool) Writer {
-	return &zipWriter{zip: zip.NewWriter(out), needsFacts: alwaysFacts, names: map[string]int{}}
+func NewZipWriter(out io.Writer, writeEmptyFacts bool) Writer {
+	return &zipWriter{zip: zip.NewWriter(out), needsFacts: writeEmptyFacts, nameCounts: map[string]int{}}
 }
 
 func (z *zipWriter) Write(r Record) error {
@@ -63,7 +63,7 @@ func (z *zipWriter) Close() error {
 
 // openFile creates a file and makes it the current file, unless it is the current file already.
 func (z *zipWriter) openFile(name string) error {
-	if z.name == name {
+	if z.currentName == name {
 		return nil
 	}
 	if err := z.endFile(); err != nil {
@@ -73,7 +73,7 @@ func (z *zipWriter) openFile(name string) error {
 	if err != nil {
 		return err
 	}
-	z.name, z.current = name, &markdownWriter{out: f, topLevel: 1}
+	z.currentName, z.current = name, &markdownWriter{out: f, topLevel: 1}
 	z.needsFacts = z.needsFacts && name != "facts"
 	return z.current.Write(z.header)
 }
@@ -89,8 +89,8 @@ func (z *zipWriter) endFile() error {
 // uniqueName returns a unique file name for a conversation.
 func (z *zipWriter) uniqueName(c *memory.Conversation) string {
 	name := fileName(c)
-	if z.names[name]++; z.names[name] > 1 {
-		name = fmt.Sprintf("%s (%d)", name, z.names[name])
+	if z.nameCounts[name]++; z.nameCounts[name] > 1 {
+		name = fmt.Sprintf("%s (%d)", name, z.nameCounts[name])
 	}
 	return "conversations/" + name
 }

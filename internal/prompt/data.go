@@ -32,7 +32,7 @@ var sampleData = []Data{
 var (
 	sampleExtract = Extract{
 		Today:         time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
-		Facts:         []Line{{ID: "k1", Text: "User has a dog named Rex."}},
+		Facts:         []FactLine{{ID: "k1", Text: "User has a dog named Rex."}},
 		LearningGoals: "Remember only what concerns recipes.",
 		Context:       "The house rules allow dogs.",
 		Turns: []Turn{
@@ -41,15 +41,15 @@ var (
 		},
 	}
 	sampleReconcile = Reconcile{
-		Facts: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
-		New:   []Line{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
+		Facts:      []FactLine{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		Candidates: []FactLine{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
 	}
 )
 
 // Extract is the data for extract.md, or for the first prompt of another [Form].
 type Extract struct {
 	Today         time.Time // the time of the newest turn, in the user's time zone
-	Facts         []Line
+	Facts         []FactLine
 	LearningGoals string // topics to remember, set by the user or the project
 	Context       string // the user's attached documents; only memory_extraction.md shows them
 	Preceding     []Turn // turns before Turns, for understanding; only extract.md shows them
@@ -70,12 +70,12 @@ type Turn struct {
 
 // Reconcile is the data for reconcile.md.
 type Reconcile struct {
-	Facts []Line // stored facts
-	New   []Line // candidates
+	Facts      []FactLine // stored facts
+	Candidates []FactLine // candidates
 }
 
 // FactLine is a fact with a short id, by which the model's reply names the fact.
-type Line struct {
+type FactLine struct {
 	ID      string
 	Text    string
 	At      time.Time // time of the statement; not shown if zero
@@ -103,7 +103,7 @@ func (d Extract) placeholderValues() map[string]string {
 		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
 		"TODAY":  d.Today.Format(time.DateOnly),
 		"WISHES": wishes,
-		"KNOWN":  linesOrNothing(numberedLines(d.Facts)),
+		"KNOWN":  linesOrNothing(linesWithIDs(d.Facts)),
 		"TURNS":  turns,
 	}
 }
@@ -125,7 +125,7 @@ func calendar(now time.Time) string {
 }
 
 // factLines returns facts as text, one line each.
-func factLines(facts []Line) []string {
+func factLines(facts []FactLine) []string {
 	out := make([]string, len(facts))
 	for i, k := range facts {
 		out[i] = "- " + oneLine(k.Text)
@@ -162,10 +162,10 @@ func transcript(in []Turn) string {
 func (Reconcile) promptName() string { return "reconcile" }
 
 func (d Reconcile) placeholderValues() map[string]string {
-	return map[string]string{"KNOWN": linesOrNothing(numberedLines(d.Facts)), "NEW": linesOrNothing(numberedLines(d.New))}
+	return map[string]string{"KNOWN": linesOrNothing(linesWithIDs(d.Facts)), "NEW": linesOrNothing(linesWithIDs(d.Candidates))}
 }
 
-func numberedLines(facts []Line) []string {
+func linesWithIDs(facts []FactLine) []string {
 	out := make([]string, len(facts))
 	for i, l := range facts {
 		suffix := ""

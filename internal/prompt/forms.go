@@ -78,15 +78,15 @@ type conflictResolution struct{ Reconcile }
 func (conflictResolution) promptName() string { return "conflict_resolution" }
 
 func (d conflictResolution) placeholderValues() map[string]string {
-	new := make([]string, len(d.New))
-	for i, l := range d.New {
+	new := make([]string, len(d.Candidates))
+	for i, l := range d.Candidates {
 		new[i] = oneLine(l.Text)
 	}
 	id := "the number in brackets before the one that it replaces"
 	if len(d.Facts) == 1 {
 		id = d.Facts[0].ID
 	}
-	return map[string]string{"existing_memory": linesOrNothing(numberedLines(d.Facts)), "new_fact": linesOrNothing(new), "id": id}
+	return map[string]string{"existing_memory": linesOrNothing(linesWithIDs(d.Facts)), "new_fact": linesOrNothing(new), "id": id}
 }
 
 // roleText returns the texts of the turns with this role, indented to set the texts off in the prompt.

@@ -30,7 +30,7 @@ import (
 //go:embed templates
 var embedded embed.FS
 
-const userMark = "<!-- user -->"
+const userMessageLine = "<!-- user -->"
 
 // Data is the data for a prompt. Its type selects the prompt.
 type Data interface {
@@ -52,7 +52,7 @@ type promptFiles struct {
 
 // ReplaceWith replaces the prompts of the set, and of all sets that [Set.WithForm] derived from the set, with
 // source's prompts.
-func (s *Set) ReplaceBy(source *Set) { s.current.Store(source.current.Load()) }
+func (s *Set) ReplaceWith(source *Set) { s.current.Store(source.current.Load()) }
 
 func newSet(form Form, f promptFiles) *Set {
 	s := &Set{form: form, current: new(atomic.Pointer[promptFiles])}
@@ -62,8 +62,8 @@ func newSet(form Form, f promptFiles) *Set {
 
 // variant is a prompt for models whose names begin with modelPrefix.
 type variant struct {
-	name, model string
-	prompt      *prompt
+	name, modelPrefix string
+	prompt            *prompt
 }
 
 type prompt struct {
@@ -91,7 +91,7 @@ func Default() *Set {
 // parses every file of overlay and fills it once with sample data; embedded files are parsed on first use. For
 // an invalid file, a missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
 func Open(overlay fs.FS) (*Set, error) {
-	errs := []error{checkNames(overlay)}
+	errs := []error{checkFileNames(overlay)}
 	s := promptFiles{prompts: map[string]*prompt{}}
 	for _, sample := range sampleData {
 		p, err := loadPrompt(overlay, sample, sample.promptName()+".md")
@@ -158,7 +158,7 @@ func (s *Set) ForModels(models Models) *Set {
 	chosen := promptFiles{maps.Clone(all.prompts), all.variants}
 	longest := map[string]int{}
 	for _, v := range all.variants {
-		model, prefix := modelFileName(models.modelFor(v.name)), modelFileName(v.model)
+		model, prefix := modelFileName(models.modelFor(v.name)), modelFileName(v.modelPrefix)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
 			chosen.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
@@ -210,7 +210,7 @@ func (s *Set) Files(folder string) []File {
 		}
 		for _, v := range s.current.Load().variants {
 			if v.name == f.Name {
-				f.Variants = append(f.Variants, v.model)
+				f.Variants = append(f.Variants, v.modelPrefix)
 			}
 		}
 		out = append(out, f)
@@ -262,7 +262,7 @@ func (s *Set) fill(data Data) (memory.Prompt, error) {
 	return memory.Prompt{Name: data.promptName(), Hash: p.hash, System: system, User: user, Schema: p.schema}, nil
 }
 
-func checkNames(overlay fs.FS) error {
+func checkFileNames(overlay fs.FS) error {
 	if overlay == nil {
 		return nil
 	}
@@ -347,9 +347,9 @@ func splitMessages(file, source string) (system, user string, err error) {
 	}
 	end += len("-->")
 	head := blankLines(source[:end])
-	system, user, found := strings.Cut(source[end:], userMark)
+	system, user, found := strings.Cut(source[end:], userMessageLine)
 	if !found {
-		return "", "", memory.Errorf(memory.Invalid, "%s:%d: no line %s before the user message", file, strings.Count(source, "\n")+1, userMark)
+		return "", "", memory.Errorf(memory.Invalid, "%s:%d: no line %s before the user message", file, strings.Count(source, "\n")+1, userMessageLine)
 	}
 	return head + system, head + blankLines(system) + user, nil
 }

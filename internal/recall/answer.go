@@ -25,7 +25,7 @@ var signals = []signal{
 		return l.wordShare * math.Log1p(float64(max(len(l.words), minQuestionWords)))
 	}},
 	// The lead of the best fused score over the tenth and the fourth.
-	{0.6, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[keptScores-1] }},
+	{0.6, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[bestScoreCount-1] }},
 	{-0.4, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[3] }},
 	// The question's words, and things of the requested kind, in the best candidate itself.
 	{1.75, func(l *candidateSet) float64 { return l.shareWithSynonyms(l.bestCandidate.ownShare, l.bestCandidate) }},
@@ -63,7 +63,7 @@ const minQuestionWords = 5
 const typicalCosine = 0.45
 
 // bestScoreCount is the number of scores in [candidateSet.bestScores]; a signal compares the first with the last.
-const keptScores = 10
+const bestScoreCount = 10
 
 // logOddsPerScore is how fast relevance falls with the distance from the best fused score, in log-odds per unit.
 const logOddsPerScore = 0.5
@@ -71,9 +71,9 @@ const logOddsPerScore = 0.5
 // candidateSet holds the highest numbers of all candidates of a question.
 type candidateSet struct {
 	*scoredQuery
-	bestCandidate *view               // the best candidate by fused score without the kept cue; never nil
-	bestFused     float64             // the best fused score
-	bestScores    [keptScores]float64 // the best fused scores in order, without the kept cue; 0 if there are fewer candidates
+	bestCandidate  *view                   // the best candidate by fused score without the kept cue; never nil
+	bestFusedScore float64                 // the best fused score
+	bestScores     [bestScoreCount]float64 // the best fused scores in order, without the kept cue; 0 if there are fewer candidates
 
 	candidateScarcity                float64 // 1 for hardly any candidates, falling to 0 at Candidates
 	wordShare, synonymShare          float64
@@ -87,14 +87,14 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 	l.candidateScarcity = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
-		fused := r.fused - factBonus*factValue(&r.view) // being a fact does not show that the memory is an answer
+		fused := r.fusedScore - factBonus*factIndicator(&r.view) // being a fact does not show that the memory is an answer
 		if i == 0 || fused > best || fused == best && r.ID < l.bestCandidate.ID {
 			l.bestCandidate, best = &r.view, fused
 		}
-		l.bestFused = max(l.bestFused, r.fused)
+		l.bestFusedScore = max(l.bestFusedScore, r.fusedScore)
 		l.insertScore(fused)
-		l.wordShare, l.synonymShare = max(l.wordShare, l.shareWithSynonyms(r.lexical, &r.view)), max(l.synonymShare, (1-l.candidateScarcity)*r.related)
-		l.bestCosine = max(l.bestCosine, r.vector)
+		l.wordShare, l.synonymShare = max(l.wordShare, l.shareWithSynonyms(r.wordScore, &r.view)), max(l.synonymShare, (1-l.candidateScarcity)*r.relatedScore)
+		l.bestCosine = max(l.bestCosine, r.cosine)
 		switch {
 		case speakerShare(a, &r.view) > 0:
 			l.subjectWordShare = max(l.subjectWordShare, r.ownShare)
@@ -107,7 +107,7 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 
 // shareWithSynonyms returns a share of the question's words plus synonyms for missing words, at most 1.
 func (l *candidateSet) shareWithSynonyms(share float64, c *view) float64 {
-	hints := synonymWeight * min(1, c.related+classWeight*l.classShare(c.Classes))
+	hints := synonymWeight * min(1, c.relatedScore+classWeight*l.classShare(c.Classes))
 	return min(max(1, share), share+l.candidateScarcity*hints)
 }
 

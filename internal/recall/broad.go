@@ -56,14 +56,14 @@ const (
 
 func factWeight(f *memory.Fact) float64 {
 	family, _, _ := strings.Cut(f.Attribute, ":")
-	m, ok := attributeWeights[family]
+	weight, ok := attributeWeights[family]
 	if !ok {
-		if m, ok = categoryWeights[f.Category]; !ok {
-			m = otherWeight
+		if weight, ok = categoryWeights[f.Category]; !ok {
+			weight = otherWeight
 		}
 	}
 	if f.Subject != "" && !strings.EqualFold(f.Subject, "user") {
-		m *= otherPersonFactor
+		weight *= otherPersonFactor
 	}
-	return m
+	return weight
 }

@@ -140,7 +140,7 @@ func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fit
 		return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(a.ID(), b.ID()))
 	})
 	entries := c.Profile
-	profile := func() {
+	addProfile := func() {
 		for _, p := range entries {
 			to := &rest
 			if takesFromBudget(tokensOfLine("- " + EntryText(p))) {
@@ -153,7 +153,7 @@ func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fit
 	var chosen []ranked
 	for _, f := range facts {
 		if f.worth < 2*priorityStep {
-			profile()
+			addProfile()
 		}
 		if takesFromBudget(f.lineTokens) {
 			chosen = append(chosen, f)
@@ -161,7 +161,7 @@ func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fit
 			rest.Facts = append(rest.Facts, f.CoreFact)
 		}
 	}
-	profile()
+	addProfile()
 	slices.SortFunc(chosen, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.Heading, b.Heading), a.CreatedAt().Compare(b.CreatedAt()), cmp.Compare(a.ID(), b.ID()))
 	})

@@ -29,38 +29,42 @@ var cues = []cue{
 	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speakerShare(q, c) * wordShare(q, c) }},
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". The weight was chosen by hand, because no data set has facts.
-	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return markValue(c, memory.FlagOtherPerson) }},
+	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return flagIndicator(c, memory.FlagOtherPerson) }},
 	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight by hand.
 	{"fact", 3.0, always, factWordShare},
 	// The candidate is a fact, which a person, a rule or a model selected.
-	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factValue(c) }},
+	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factIndicator(c) }},
 	// The turn answers a question that has words of the user's question.
-	{"reply", 1.8, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, c.reply) }},
+	{"reply", 1.8, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, c.replyScore) }},
 	// The turn is itself a question.
-	{"asks", -0.5, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, markValue(c, memory.FlagQuestion)) }},
+	{"asks", -0.5, always, func(_ *scoredQuery, c *view) float64 {
+		return zeroForAssistant(c, flagIndicator(c, memory.FlagQuestion))
+	}},
 	// The turn begins a conversation: people begin with their main concern.
-	{"opens", 0.8, always, func(q *scoredQuery, c *view) float64 { return zeroForAssistant(c, opensValue(c)) * wordShare(q, c) }},
+	{"opens", 0.8, always, func(q *scoredQuery, c *view) float64 {
+		return zeroForAssistant(c, openingIndicator(c)) * wordShare(q, c)
+	}},
 	// The question asks for a time and the candidate mentions a time, or has the month or year of the question.
 	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 {
-		return q.shortness * markValue(c, memory.FlagTime) * wordShare(q, c)
+		return q.shortness * flagIndicator(c, memory.FlagTime) * wordShare(q, c)
 	}},
 	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.statementDateShare(c) }},
 	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.bestDateShare(c.Dates) }},
 	// The conversation as a whole has words of the question.
-	{"session", 2.5, always, func(_ *scoredQuery, c *view) float64 { return c.session }},
+	{"session", 2.5, always, func(_ *scoredQuery, c *view) float64 { return c.sessionScore }},
 	// The turn itself, not only its neighbours, has words of the question.
-	{"peak", 0.65, always, func(_ *scoredQuery, c *view) float64 { return c.peak }},
+	{"peak", 0.65, always, func(_ *scoredQuery, c *view) float64 { return c.peakScore }},
 	// The candidate has synonyms of the question's words. Long messages always have some.
-	{"related", 3.0, always, func(q *scoredQuery, c *view) float64 { return q.shortness * c.related }},
+	{"related", 3.0, always, func(q *scoredQuery, c *view) float64 { return q.shortness * c.relatedScore }},
 	// The question asks for a kind of thing, and the candidate names such a thing.
 	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.shortness * q.classShare(c.Classes) }},
 	// The vectors are similar. For a word-based embedder, only similarity above vectorFloor counts. For other
 	// embedders, vectors count less if the best candidate has most words of the question.
 	{vectorCue, DefaultVectorWeight, always, func(q *scoredQuery, c *view) float64 {
 		if q.isWordBased {
-			return max(0, c.vector-vectorFloor)
+			return max(0, c.cosine-vectorFloor)
 		}
-		return max(0, 1-q.bestWordShare) * c.vector
+		return max(0, 1-q.bestWordShare) * c.cosine
 	}},
 }
 
@@ -102,7 +106,7 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	}
 	for i := range candidates {
 		v := newView(&candidates[i])
-		v.vector = stretchCosine(v.vector, a.stretch)
+		v.cosine = stretchCosine(v.cosine, a.stretch)
 		row := make([]float64, len(cues))
 		for _, j := range a.cues {
 			row[j] = cues[j].value(a, &v)
@@ -117,7 +121,7 @@ const vectorFloor = 0.2
 
 // minRelatedCosine returns the minimum cosine of a candidate that relates to the question without sharing a word. In
 // word-based embedders, a typo or hash collision in two short texts gives a cosine up to 0.25.
-func minCosine(wordBased bool) float64 {
+func minRelatedCosine(wordBased bool) float64 {
 	if wordBased {
 		return 0.3
 	}
@@ -128,14 +132,14 @@ func minCosine(wordBased bool) float64 {
 // vector, become 0, so that other candidates are not affected.
 type view struct {
 	*memory.Candidate
-	lexical, ownShare, related, storedShare, vector, reply, session, peak float64
+	wordScore, ownShare, relatedScore, storedShare, cosine, replyScore, sessionScore, peakScore float64
 }
 
 func newView(c *memory.Candidate) view {
 	m := &c.Measures
 	return view{
-		Candidate: c, lexical: finiteOrZero(m.Lexical), ownShare: finiteOrZero(m.Own), related: finiteOrZero(m.Related), storedShare: finiteOrZero(m.Known),
-		vector: finiteOrZero(m.Vector), reply: finiteOrZero(m.Reply), session: finiteOrZero(m.Session), peak: finiteOrZero(m.Peak),
+		Candidate: c, wordScore: finiteOrZero(m.Lexical), ownShare: finiteOrZero(m.Own), relatedScore: finiteOrZero(m.Related), storedShare: finiteOrZero(m.Known),
+		cosine: finiteOrZero(m.Vector), replyScore: finiteOrZero(m.Reply), sessionScore: finiteOrZero(m.Session), peakScore: finiteOrZero(m.Peak),
 	}
 }
 
@@ -168,7 +172,7 @@ func (o Options) vectorWeight() float64 {
 }
 
 func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQuery {
-	a := &scoredQuery{Query: q, stretch: stretchFactor(o.Background), isWordBased: o.IsWordBased, vectorWeight: o.vectorWeight(), relatedCosine: minCosine(o.IsWordBased)}
+	a := &scoredQuery{Query: q, stretch: stretchFactor(o.Background), isWordBased: o.IsWordBased, vectorWeight: o.vectorWeight(), relatedCosine: minRelatedCosine(o.IsWordBased)}
 	for i := range candidates {
 		a.bestWordShare = max(a.bestWordShare, finiteOrZero(candidates[i].Measures.Lexical))
 	}
@@ -203,7 +207,7 @@ func (q *scoredQuery) weightedValue(i int, c *view) float64 {
 	return weight * cues[i].value(q, c)
 }
 
-func wordShare(_ *scoredQuery, c *view) float64 { return c.lexical }
+func wordShare(_ *scoredQuery, c *view) float64 { return c.wordScore }
 
 // speakerShare returns 1 if the candidate's speaker is the subject of the question, or an equal share for each of
 // several named speakers.
@@ -223,7 +227,7 @@ func speakerShare(q *scoredQuery, c *view) float64 {
 // answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4, without vectors.
 const factBonus = 3.0
 
-func factValue(c *view) float64 {
+func factIndicator(c *view) float64 {
 	if c.Kind == memory.KindFact {
 		return 1
 	}
@@ -235,7 +239,7 @@ func factWordShare(q *scoredQuery, c *view) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
 	}
-	return min(1, c.ownShare+q.shortness*synonymWeight*min(1, c.related+classWeight*q.classShare(c.Classes)))
+	return min(1, c.ownShare+q.shortness*synonymWeight*min(1, c.relatedScore+classWeight*q.classShare(c.Classes)))
 }
 
 // classShare returns the share of the question's classes that are among classes.
@@ -246,14 +250,14 @@ func (q *scoredQuery) classShare(classes uint32) float64 {
 	return float64(bits.OnesCount32(classes&uint32(q.askedClasses))) / float64(bits.OnesCount32(uint32(q.askedClasses)))
 }
 
-func markValue(c *view, mark memory.TextFlags) float64 {
-	if c.TextFlags&mark != 0 {
+func flagIndicator(c *view, flag memory.TextFlags) float64 {
+	if c.TextFlags&flag != 0 {
 		return 1
 	}
 	return 0
 }
 
-func opensValue(c *view) float64 {
+func openingIndicator(c *view) float64 {
 	if c.OpensConversation {
 		return 1
 	}
@@ -287,10 +291,10 @@ func (q *scoredQuery) bestDateShare(dates []memory.PartialDate) float64 {
 }
 
 // dateShare returns the share of the question's date parts (year, month, day) that date has.
-func (q *scoredQuery) dateShare(moment memory.PartialDate) float64 {
+func (q *scoredQuery) dateShare(date memory.PartialDate) float64 {
 	matched, parts := 0, 0
 	for i := range q.Periods {
-		m, of := q.Periods[i].matchParts(moment)
+		m, of := q.Periods[i].matchParts(date)
 		matched, parts = matched+m, parts+of
 	}
 	if parts == 0 {

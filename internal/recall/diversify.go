@@ -20,33 +20,33 @@ const minRedundantCosine = 0.75
 // chosen since its last comparison, and only while it can still be the best.
 func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	lambda = clampUnit(lambda)
-	among := list[:min(len(list), max(n, maxDiversified))]
-	n = min(n, len(among))
+	considered := list[:min(len(list), max(n, maxDiversified))]
+	n = min(n, len(considered))
 	m.chosenVectors = m.chosenVectors[:0]
 	ends := make([]int, 1, n+1) // where each chosen vector ends
 	for i := range n {
 		best := -1
-		for j := i; j < len(among); j++ {
-			r := among[j]
-			if best >= 0 && lambda*r.score <= among[best].mmr {
+		for j := i; j < len(considered); j++ {
+			r := considered[j]
+			if best >= 0 && lambda*r.score <= considered[best].diversifiedScore {
 				break // no later candidate can be the best
 			}
-			if best >= 0 && lambda*r.score-(1-lambda)*r.redundancy <= among[best].mmr {
+			if best >= 0 && lambda*r.score-(1-lambda)*r.redundancy <= considered[best].diversifiedScore {
 				continue
 			}
 			for ; r.comparedCount < i; r.comparedCount++ {
 				r.redundancy = max(r.redundancy, m.redundancy(m.chosenVectors[ends[r.comparedCount]:ends[r.comparedCount+1]], r.Vector))
 			}
-			r.mmr = lambda*r.score - (1-lambda)*r.redundancy
-			if best < 0 || r.mmr > among[best].mmr {
+			r.diversifiedScore = lambda*r.score - (1-lambda)*r.redundancy
+			if best < 0 || r.diversifiedScore > considered[best].diversifiedScore {
 				best = j
 			}
 		}
 		// A rotation, unlike a swap, keeps the order of candidates with equal scores.
-		its := among[best]
-		copy(among[i+1:best+1], among[i:best])
-		among[i] = its
-		m.addChosen(its.Vector)
+		chosen := considered[best]
+		copy(considered[i+1:best+1], considered[i:best])
+		considered[i] = chosen
+		m.addChosen(chosen.Vector)
 		ends = append(ends, len(m.chosenVectors))
 	}
 }

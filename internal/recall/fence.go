@@ -28,7 +28,7 @@ func neutralizeTags(s string) string {
 			continue
 		}
 		r, size := decodeCharacter(s[i:])
-		if name, ok := tagName(s, i+size, r); ok {
+		if name, ok := tagNameStart(s, i+size, r); ok {
 			b.WriteString(s[copied:i])
 			b.WriteByte('(')
 			i, copied = name, name
@@ -67,17 +67,17 @@ const maxGap = 24
 // tagNameStart reports whether a tag that opens with the character opener and continues at s[start:] imitates the
 // fence, and returns the index of its name. The bare name "memory" counts only in a closing tag, and brackets
 // other than "<" count only with a slash.
-func tagName(s string, start int, opener rune) (int, bool) {
-	angle := strings.ContainsRune(angles, opener)
-	if !angle && !strings.ContainsRune(brackets, opener) {
+func tagNameStart(s string, start int, opener rune) (int, bool) {
+	isAngle := strings.ContainsRune(angles, opener)
+	if !isAngle && !strings.ContainsRune(brackets, opener) {
 		return 0, false
 	}
-	slash := false
+	hasSlash := false
 	for gap := 0; gap <= maxGap; {
-		if (angle || slash) && nameEnd(s[start:], "iocimemory") >= 0 {
+		if (isAngle || hasSlash) && nameEnd(s[start:], "iocimemory") >= 0 {
 			return start, true
 		}
-		if angle && slash {
+		if isAngle && hasSlash {
 			if end := nameEnd(s[start:], "memory"); end >= 0 && !continuesWord(s[start+end:]) {
 				return start, true
 			}
@@ -86,7 +86,7 @@ func tagName(s string, start int, opener rune) (int, bool) {
 		if size == 0 || isWordCharacter(r) || strings.ContainsRune(closers, r) {
 			return 0, false
 		}
-		slash = slash || strings.ContainsRune(slashes, r)
+		hasSlash = hasSlash || strings.ContainsRune(slashes, r)
 		start += size
 		if !unicode.IsSpace(r) {
 			gap++

@@ -44,17 +44,17 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 	}
 	remaining := o.Budget
 	questionTerms := termsOf(o.Question)
-	coverages := make([]comparedText, 0, min(o.TopK, len(hits))) // the texts of the hits kept so far
+	keptTexts := make([]comparedText, 0, min(o.TopK, len(hits))) // the texts of the hits kept so far
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
-	room := make(terms, 0, usualTerms*len(hits))
+	buffer := make(terms, 0, usualTerms*len(hits))
 	shown := questionAndUserTerms(hits[:min(len(hits), o.TopK)], questionTerms)
 	for _, h := range hits {
 		words := shownText(h.Memory)
-		current := comparedText{memory: h.Memory, content: words, terms: termsInBuffer(room, words), isShared: h.Memory.Link != nil}
-		room = current.terms[len(current.terms):]
-		if i := slices.IndexFunc(coverages, func(t comparedText) bool { return current.isLearnedFrom(t, questionTerms) }); i >= 0 {
+		current := comparedText{memory: h.Memory, content: words, terms: termsInBuffer(buffer, words), isShared: h.Memory.Link != nil}
+		buffer = current.terms[len(current.terms):]
+		if i := slices.IndexFunc(keptTexts, func(t comparedText) bool { return current.isLearnedFrom(t, questionTerms) }); i >= 0 {
 			dropped = append(dropped, DroppedHit{kept[i], "source"})
-			kept[i], coverages[i] = h, current
+			kept[i], keptTexts[i] = h, current
 			continue
 		}
 		tokens := 0
@@ -68,9 +68,9 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 			stage = "slight"
 		case isUnrelated(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(coverages, func(t comparedText) bool { return t.isLearnedFrom(current, questionTerms) }):
+		case slices.ContainsFunc(keptTexts, func(t comparedText) bool { return t.isLearnedFrom(current, questionTerms) }):
 			stage = "source"
-		case slices.ContainsFunc(coverages, current.isRedundantWith):
+		case slices.ContainsFunc(keptTexts, current.isRedundantWith):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
@@ -87,7 +87,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 			continue
 		}
 		remaining -= tokens
-		kept, coverages = append(kept, h), append(coverages, current)
+		kept, keptTexts = append(kept, h), append(keptTexts, current)
 	}
 	return kept, dropped
 }
@@ -116,13 +116,13 @@ func isRedundantAnswer(m memory.Memory, answerTerms, shownTerms terms) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswerBytes || text.HasNegation(m.Turn.Content) {
 		return false
 	}
-	again := 0
+	repeatedCount := 0
 	for _, term := range answerTerms {
 		if shownTerms.has(term) {
-			again++
+			repeatedCount++
 		}
 	}
-	return float64(again) >= redundantAnswerShare*float64(len(answerTerms))
+	return float64(repeatedCount) >= redundantAnswerShare*float64(len(answerTerms))
 }
 
 // AsksWhy reports whether a question asks for a reason, which facts seldom state but their turns do.
@@ -144,8 +144,8 @@ func isUnrelated(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
 	}
-	for _, asked := range [...]string{"cue.when", "cue.date_said", "cue.date_meant", "cue.class"} {
-		if h.Why.Get(asked) > 0 {
+	for _, cueName := range [...]string{"cue.when", "cue.date_said", "cue.date_meant", "cue.class"} {
+		if h.Why.Get(cueName) > 0 {
 			return false
 		}
 	}
@@ -168,8 +168,8 @@ func (t comparedText) isLearnedFrom(turn comparedText, questionTerms terms) bool
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
 	}
-	more := slices.DeleteFunc(slices.Clone(turn.terms), t.terms.has)
-	return len(more) <= 1 && !slices.ContainsFunc(more, questionTerms.has)
+	extraTerms := slices.DeleteFunc(slices.Clone(turn.terms), t.terms.has)
+	return len(extraTerms) <= 1 && !slices.ContainsFunc(extraTerms, questionTerms.has)
 }
 
 func (t comparedText) isRedundantWith(other comparedText) bool {

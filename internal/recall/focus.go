@@ -114,25 +114,25 @@ const minNeedWords = 8
 // needLogOdds returns the log-odds that an answer needs memory, by a fit to the form of the message.
 func needLogOdds(sentences []sentence) float64 {
 	var words int
-	var first, third, the, quoted bool
+	var first, third, isDefinite, hasQuotes bool
 	for _, s := range sentences {
 		words += len(s.words)
 		for i, w := range s.words {
 			first = first || english.IsFirstPerson(w) && !asksGenerally(s.words[:i])
 			third = third || english.IsThirdPerson(w)
-			the = the || definiteWords.Has(w)
+			isDefinite = isDefinite || definiteWords.Has(w)
 		}
-		quoted = quoted || strings.ContainsAny(s.text, `"“„«`)
+		hasQuotes = hasQuotes || strings.ContainsAny(s.text, `"“„«`)
 	}
-	least := 0.0
-	if first || third || the {
-		least = minNeedWords
+	minWords := 0.0
+	if first || third || isDefinite {
+		minWords = minNeedWords
 	}
-	odds := -11.7 + 3.8*math.Log1p(max(least, min(float64(words), 12)))
+	odds := -11.7 + 3.8*math.Log1p(max(minWords, min(float64(words), 12)))
 	for _, sign := range [...]struct {
 		is     bool
 		weight float64
-	}{{first, 2.5}, {third, 1.6}, {the, 1}, {quoted, -3}} {
+	}{{first, 2.5}, {third, 1.6}, {isDefinite, 1}, {hasQuotes, -3}} {
 		if sign.is {
 			odds += sign.weight
 		}

@@ -126,7 +126,7 @@ func RenderLines(lines []Line, sources Sources, o RenderOptions) (block string, 
 }
 
 // render returns the text of a line, and false if a memory of the line no longer exists.
-func (l Line) render(sources Sources, role bool) (string, bool) {
+func (l Line) render(sources Sources, showRole bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range sources.Profile {
 			if entryID(e.Key) == l.ID {
@@ -140,18 +140,18 @@ func (l Line) render(sources Sources, role bool) (string, bool) {
 		return "", false
 	}
 	if l.IsCore {
-		return coreLine(m, role), true
+		return coreLine(m, showRole), true
 	}
 	var b strings.Builder
-	b.WriteString(renderLine(m, l.Date, role))
+	b.WriteString(renderLine(m, l.Date, showRole))
 	for _, n := range l.Replacements {
-		now, ok := sources.Find(n)
+		replacement, ok := sources.Find(n)
 		if !ok && n.ID != "" {
 			return "", false
 		}
 		content := ""
 		if ok {
-			content = now.Content()
+			content = replacement.Content()
 		}
 		b.WriteString(renderReplacement(n.Date, content))
 	}

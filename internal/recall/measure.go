@@ -24,7 +24,7 @@ func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, li
 	for i := range candidates {
 		r := &list[i]
 		r.view, r.confidence = newView(&candidates[i]), 1
-		r.relevance = clampUnit(r.vector)
+		r.relevance = clampUnit(r.cosine)
 		r.relevanceMeasure = r.relevance
 		if o.Measure == Reranker {
 			score, shown := o.RerankScores[r.ID]

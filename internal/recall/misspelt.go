@@ -56,13 +56,13 @@ func ShownCorrections(corrections []memory.Misspelt, hits []memory.Hit) (out []m
 // hitWord returns the first word in the hits, or in their speakers' names, that has the given term.
 func hitWord(hits []memory.Hit, term string) string {
 	for _, h := range hits {
-		if word := text.WordWith(h.Memory.Content(), term); word != "" {
+		if word := text.FirstWordWithTerm(h.Memory.Content(), term); word != "" {
 			return word
 		}
 		if h.Memory.Turn == nil {
 			continue
 		}
-		if word := text.WordWith(h.Memory.Turn.Name, term); word != "" {
+		if word := text.FirstWordWithTerm(h.Memory.Turn.Name, term); word != "" {
 			return word
 		}
 	}

@@ -51,7 +51,7 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 		}
 	}
 	out, placed := make([]memory.Hit, 0, len(candidates)), map[string]bool{}
-	place := func(h memory.Hit) {
+	addHit := func(h memory.Hit) {
 		if !placed[h.Memory.ID()] {
 			out, placed[h.Memory.ID()] = append(out, h), true
 		}
@@ -60,10 +60,10 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 		if i := slices.IndexFunc(candidates, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
 			h = candidates[i]
 		}
-		place(h)
+		addHit(h)
 		for _, a := range hits {
 			if AnswerTo(a.Memory) == h.Memory.ID() {
-				place(a)
+				addHit(a)
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
 	for _, old := range superseded {
-		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
-		if adds && len(out) < maxReplacedShown {
+		hasNewTerm := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
+		if hasNewTerm && len(out) < maxReplacedShown {
 			out = append(out, old)
 		}
 	}

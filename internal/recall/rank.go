@@ -63,7 +63,7 @@ func minChatRelevance(threshold, best float64) float64 {
 const chatMargin = 0.3
 
 // ageScaleDays is the age in days at which recency has fallen to 1/e.
-const ageScale = 30
+const ageScaleDays = 30
 
 // CutCandidate is a candidate that is not a result, with the stage that dropped it.
 type CutCandidate struct {
@@ -77,7 +77,7 @@ type CutCandidate struct {
 // ranked is a candidate with the number that each stage computes.
 type ranked struct {
 	view
-	fused, relevance, recency, confidence, score, mmr float64 // diversifiedScore is the score minus redundancy
+	fusedScore, relevance, recency, confidence, score, diversifiedScore float64 // diversifiedScore is the score minus redundancy
 
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
 	hasRerankScore   bool    // a reranker scored the candidate
@@ -219,7 +219,7 @@ func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now tim
 		odds = chatLogOdds(odds, a.NeedLogOdds)
 	}
 	for i := range list {
-		list[i].logOddsBehind = logOddsPerScore * (list[i].fused - l.bestFused)
+		list[i].logOddsBehind = logOddsPerScore * (list[i].fusedScore - l.bestFusedScore)
 	}
 	if o.RerankScores != nil {
 		o.applyReranker(list)
@@ -283,7 +283,7 @@ func clampUnit(x float64) float64 {
 // relatesTo reports whether a candidate or its neighbours share a word, a similar meaning, a class or a date
 // with the question. The speaker alone does not count.
 func (q *scoredQuery) relatesTo(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || c.vector > q.relatedCosine || q.matchesDate(c) || q.classShare(c.Classes) > 0
+	return c.wordScore > 0 || c.relatedScore > 0 || c.cosine > q.relatedCosine || q.matchesDate(c) || q.classShare(c.Classes) > 0
 }
 
 // addCues fills list with the candidates and their sums of cues. list must have zero values and the length of
@@ -292,9 +292,9 @@ func addCues(a *scoredQuery, candidates []memory.Candidate, list []ranked) []ran
 	for i := range candidates {
 		r := &list[i]
 		r.view = newView(&candidates[i])
-		r.vector = stretchCosine(r.vector, a.stretch)
+		r.cosine = stretchCosine(r.cosine, a.stretch)
 		for _, j := range a.cues {
-			r.fused += a.weightedValue(j, &r.view)
+			r.fusedScore += a.weightedValue(j, &r.view)
 		}
 	}
 	return list
@@ -310,7 +310,7 @@ func maxRelevance(list []ranked) float64 {
 
 // recency returns 1 for age 0 and 1/e at [ageScaleDays].
 func recency(age time.Duration) float64 {
-	return math.Exp(-max(0, age.Hours()/24) / ageScale)
+	return math.Exp(-max(0, age.Hours()/24) / ageScaleDays)
 }
 
 // explanations holds the explanations of all results in one slice, and returns them one by one.
@@ -346,7 +346,7 @@ func (r *ranked) appendParts(a *scoredQuery, why memory.Why) memory.Why {
 		}
 	}
 	if len(a.cues) > 0 {
-		why = append(why, memory.ScorePart{Name: "fused", Value: r.fused})
+		why = append(why, memory.ScorePart{Name: "fused", Value: r.fusedScore})
 	}
 	if r.hasRerankScore {
 		why = append(why, memory.ScorePart{Name: "rerank", Value: r.rerankScore})
@@ -355,7 +355,7 @@ func (r *ranked) appendParts(a *scoredQuery, why memory.Why) memory.Why {
 		memory.ScorePart{Name: "relevance", Value: r.relevance},
 		memory.ScorePart{Name: "recency", Value: r.recency},
 		memory.ScorePart{Name: "confidence", Value: r.confidence},
-		memory.ScorePart{Name: "mmr", Value: r.mmr},
+		memory.ScorePart{Name: "mmr", Value: r.diversifiedScore},
 		memory.ScorePart{Name: "score", Value: r.score})
 }
 

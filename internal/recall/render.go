@@ -195,7 +195,7 @@ func renderLine(m memory.Memory, date string, showRole bool) string {
 
 // oneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
 func oneLine(s string) string {
-	if isPlainLine(s) {
+	if isCleanASCIILine(s) {
 		return s
 	}
 	s = strings.Map(func(r rune) rune {
@@ -211,7 +211,7 @@ func oneLine(s string) string {
 }
 
 // isCleanASCIILine reports whether s is already one line of plain ASCII with single spaces, as most memories are.
-func isPlainLine(s string) bool {
+func isCleanASCIILine(s string) bool {
 	last := byte(' ')
 	for i := range len(s) {
 		c := s[i]

@@ -14,7 +14,7 @@ import (
 // repeated question would find its first occurrence, or the answer "I don't know".
 type RepeatFilter struct {
 	// OnlyUserStatements makes all turns of assistants, and all turns that only order a task or ask, count as repeats.
-	FilterAssistants bool
+	OnlyUserStatements bool
 	// Disabled turns the filter off: no turn counts as a repeat.
 	Disabled bool
 
@@ -47,7 +47,7 @@ func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 		return false
 	case e.aboutConversation:
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
-	case e.FilterAssistants && hasNoStatement(t) || t.Name == memory.RecallModel:
+	case e.OnlyUserStatements && hasNoStatement(t) || t.Name == memory.RecallModel:
 		return true
 	case t.Name != "": // people ask each other
 		return false

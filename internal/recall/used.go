@@ -6,20 +6,20 @@ import (
 
 // UsedHits returns the hits that an answer uses: the answer has at least half of the hit's terms that the question lacks.
 func UsedHits(question, answer string, hits []memory.Hit) []memory.Hit {
-	asked, answered := termsOf(question), termsOf(answer)
+	questionTerms, answerTerms := termsOf(question), termsOf(answer)
 	var used []memory.Hit
 	for _, h := range hits {
-		own, repeated := 0, 0
+		newCount, usedCount := 0, 0
 		for _, t := range termsOf(h.Memory.Content()) {
-			if asked.has(t) {
+			if questionTerms.has(t) {
 				continue
 			}
-			own++
-			if answered.has(t) {
-				repeated++
+			newCount++
+			if answerTerms.has(t) {
+				usedCount++
 			}
 		}
-		if own > 0 && repeated*2 >= own {
+		if newCount > 0 && usedCount*2 >= newCount {
 			used = append(used, h)
 		}
 	}

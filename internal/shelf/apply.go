@@ -41,7 +41,7 @@ func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.C
 		}
 	}
 	s.putVectors(run.Vectors)
-	s.enqueue(run.Jobs)
+	s.enqueueJobs(run.Jobs)
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(changes)}
 	s.Runs[run.ID] = RunRecord{receipt, run.Kind, run.Author}
 	return receipt, nil

@@ -8,33 +8,33 @@ import (
 
 // All copies are deep. Their times are rounded to microseconds, the precision of stores.
 
-func copyState(i memory.State) memory.State {
+func copyState(state memory.State) memory.State {
 	switch {
-	case i.Fact != nil:
-		f := copyFact(*i.Fact)
+	case state.Fact != nil:
+		f := copyFact(*state.Fact)
 		return memory.State{Fact: &f}
-	case i.Link != nil:
-		l := copyLink(*i.Link)
+	case state.Link != nil:
+		l := copyLink(*state.Link)
 		return memory.State{Link: &l}
-	case i.Profile != nil:
-		p := *i.Profile
+	case state.Profile != nil:
+		p := *state.Profile
 		p.UpdatedAt = memory.Time(p.UpdatedAt)
 		return memory.State{Profile: &p}
-	case i.Relation != nil:
-		r := *i.Relation
+	case state.Relation != nil:
+		r := *state.Relation
 		r.CreatedAt = memory.Time(r.CreatedAt)
 		return memory.State{Relation: &r}
-	case i.Summary != nil:
-		s := copySummary(*i.Summary)
+	case state.Summary != nil:
+		s := copySummary(*state.Summary)
 		return memory.State{Summary: &s}
-	case i.Turn != nil:
-		t := *i.Turn
+	case state.Turn != nil:
+		t := *state.Turn
 		return memory.State{Turn: &t}
-	case i.Context != nil:
-		c := copyContext(*i.Context)
+	case state.Context != nil:
+		c := copyContext(*state.Context)
 		return memory.State{Context: &c}
-	case i.Conversation != nil:
-		c := *i.Conversation
+	case state.Conversation != nil:
+		c := *state.Conversation
 		c.Contexts = slices.Clone(c.Contexts)
 		return memory.State{Conversation: &c}
 	}
@@ -120,15 +120,15 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 }
 
 // MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for another kind.
-func MemoryOf(i memory.State) memory.Memory {
-	i = copyState(i)
+func MemoryOf(state memory.State) memory.Memory {
+	state = copyState(state)
 	switch {
-	case i.Fact != nil:
-		return memory.Memory{Fact: i.Fact}
-	case i.Link != nil:
-		return memory.Memory{Fact: &i.Link.Fact, Link: i.Link}
-	case i.Summary != nil:
-		return memory.Memory{Summary: i.Summary}
+	case state.Fact != nil:
+		return memory.Memory{Fact: state.Fact}
+	case state.Link != nil:
+		return memory.Memory{Fact: &state.Link.Fact, Link: state.Link}
+	case state.Summary != nil:
+		return memory.Memory{Summary: state.Summary}
 	}
 	return memory.Memory{}
 }

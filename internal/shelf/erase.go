@@ -50,7 +50,7 @@ func (s *OwnerData) Erase(owner memory.Owner, run memory.Run, ids []string, now 
 		}
 		s.Journal[i] = c
 	}
-	s.enqueue(run.Jobs)
+	s.enqueueJobs(run.Jobs)
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(states)}
 	s.Runs[run.ID] = RunRecord{receipt, run.Kind, run.Author}
 	return receipt, nil
@@ -148,11 +148,11 @@ func (s *OwnerData) eraseTitles(t memory.Turn) {
 }
 
 // withoutTitle returns a conversation's state without its title, if the title occurs in turnText.
-func withoutTitle(i memory.State, conversationID, turnText string) memory.State {
-	if i.Conversation == nil || i.Conversation.ID != conversationID || !strings.Contains(turnText, i.Conversation.Title) {
-		return i
+func withoutTitle(state memory.State, conversationID, turnText string) memory.State {
+	if state.Conversation == nil || state.Conversation.ID != conversationID || !strings.Contains(turnText, state.Conversation.Title) {
+		return state
 	}
-	mark := *i.Conversation
+	mark := *state.Conversation
 	mark.Title = ""
 	return memory.State{Conversation: &mark}
 }

@@ -44,7 +44,7 @@ func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (m
 		return memory.Receipt{}, err
 	}
 	s.putVectors(b.Vectors)
-	s.enqueue(b.Jobs)
+	s.enqueueJobs(b.Jobs)
 	receipt := memory.Receipt{Run: b.Run, Version: s.Version, At: at, Changes: len(b.Changes)}
 	if len(b.Changes) > 0 {
 		s.Runs[b.Run] = RunRecord{Receipt: receipt}
@@ -164,7 +164,7 @@ func turnMatches(q memory.TurnQuery, t memory.Turn) bool {
 }
 
 // lastTurnsPerConversation returns the last n turns of each conversation in a sorted list.
-func lastPerConversation(turns []memory.Turn, n int) []memory.Turn {
+func lastTurnsPerConversation(turns []memory.Turn, n int) []memory.Turn {
 	var last []memory.Turn
 	for i, t := range turns {
 		if i+n >= len(turns) || turns[i+n].Conversation != t.Conversation {
@@ -186,7 +186,7 @@ func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
 			if t.LearnedAt.After(asOf) {
 				t.LearnedAt = time.Time{}
 			}
-			t.Status = s.statusAt(t, asOf)
+			t.Status = s.turnStatusAt(t, asOf)
 		}
 		turns = append(turns, t)
 	}
@@ -195,7 +195,7 @@ func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
 
 // turnStatusAt returns a turn's status at asOf: the status after the last change until asOf, or else the
 // status before the first change after asOf.
-func (s *OwnerData) statusAt(t memory.Turn, asOf time.Time) memory.Status {
+func (s *OwnerData) turnStatusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnState(t).Target()
 	status, marked := t.Status, false
 	for _, c := range s.Journal {
@@ -237,7 +237,7 @@ func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 	})
 	if q.Last > 0 {
-		turns = lastPerConversation(turns, q.Last)
+		turns = lastTurnsPerConversation(turns, q.Last)
 	}
 	return turns
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // enqueueJobs adds jobs, except jobs with an existing id. The time of the write is their creation time.
-func (s *OwnerData) enqueue(jobs []memory.Job) {
+func (s *OwnerData) enqueueJobs(jobs []memory.Job) {
 	for _, j := range jobs {
 		if _, ok := s.Jobs[j.ID]; ok {
 			continue
@@ -26,7 +26,7 @@ func (s *OwnerData) enqueue(jobs []memory.Job) {
 }
 
 // CheckLeaseDuration returns an error unless a lease's duration is positive.
-func CheckDuration(duration time.Duration) error {
+func CheckLeaseDuration(duration time.Duration) error {
 	if duration <= 0 {
 		return memory.Errorf(memory.Invalid, "invalid lease duration %v", duration)
 	}
@@ -44,7 +44,7 @@ func (s *OwnerData) ExpireLeases(now time.Time) {
 }
 
 // RunningJobKinds returns the kinds of the running jobs.
-func (s *OwnerData) RunningKinds() map[memory.JobKind]bool {
+func (s *OwnerData) RunningJobKinds() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning {
@@ -55,10 +55,10 @@ func (s *OwnerData) RunningKinds() map[memory.JobKind]bool {
 }
 
 // LeasedJob returns the job of a lease, or [memory.LeaseLost] if the lease is not valid.
-func (s *OwnerData) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
-	j, ok := s.Jobs[l.Job]
-	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
-		return memory.Job{}, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", l.Job)
+func (s *OwnerData) LeasedJob(lease memory.Lease, now time.Time) (memory.Job, error) {
+	j, ok := s.Jobs[lease.Job]
+	if !ok || j.State != memory.JobRunning || j.Lease.Token != lease.Token || !now.Before(j.Lease.Until) {
+		return memory.Job{}, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", lease.Job)
 	}
 	return j, nil
 }
@@ -93,7 +93,7 @@ func (s *OwnerData) FinishAttempt(j memory.Job, o memory.Outcome, now time.Time)
 
 // DueJob returns the job that [memory.Queue.Claim] leases next, and whether a job is due.
 func (s *OwnerData) DueJob(kinds []memory.JobKind, now time.Time) (due memory.Job, found bool) {
-	running := s.RunningKinds()
+	running := s.RunningJobKinds()
 	for _, j := range s.Jobs {
 		if j.State != memory.JobQueued || j.RunAt.After(now) || !slices.Contains(kinds, j.Kind) || running[j.Kind] {
 			continue

@@ -83,7 +83,7 @@ func laterTime(a, b time.Time) time.Time {
 }
 
 // HasErasedFact reports whether one of the facts, or a link to one of them, was erased.
-func (s *OwnerData) ShowsErased(factIDs []string) bool {
+func (s *OwnerData) HasErasedFact(factIDs []string) bool {
 	for _, id := range factIDs {
 		for _, target := range []string{"fact:" + id, "link:" + id} {
 			if i := s.currentState(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {

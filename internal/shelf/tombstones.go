@@ -17,7 +17,7 @@ func (s *OwnerData) AddTombstones(turns ...memory.Turn) {
 }
 
 // HasTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
-func (s *OwnerData) MatchTombstones(turns ...memory.Turn) []bool {
+func (s *OwnerData) HasTombstones(turns ...memory.Turn) []bool {
 	hidden := map[string]bool{}
 	for id, mark := range s.Tombstones {
 		if t, exists := s.Turns[id]; !exists || t.Status == memory.Retired {

@@ -18,15 +18,15 @@ const RowPadding = 16
 // rounded up to a multiple of [RowPadding]; it then overwrites the values after n. scale must be positive,
 // and n at least 1.
 func Softmax(x []float32, n int, scale float32) {
-	whole := (n + RowPadding - 1) &^ (RowPadding - 1)
-	if whole > len(x) {
+	paddedLen := (n + RowPadding - 1) &^ (RowPadding - 1)
+	if paddedLen > len(x) {
 		softmaxPortable(x[:n], scale)
 		return
 	}
-	for i := n; i < whole; i++ {
+	for i := n; i < paddedLen; i++ {
 		x[i] = float32(math.Inf(-1))
 	}
-	softmax(x[:whole], scale)
+	softmax(x[:paddedLen], scale)
 }
 
 func softmaxPortable(x []float32, scale float32) {
@@ -60,17 +60,17 @@ func (n *LayerNorm) Apply(dst, x, bias []float32) {
 }
 
 func layerNormPortable(dst, x, bias, gain, shift []float32, eps float32) {
-	var mean, spread float64
+	var mean, variance float64
 	for i := range x {
 		dst[i] = x[i] + bias[i]
 		mean += float64(dst[i])
 	}
 	mean /= float64(len(dst))
 	for _, v := range dst {
-		spread += (float64(v) - mean) * (float64(v) - mean)
+		variance += (float64(v) - mean) * (float64(v) - mean)
 	}
-	by := 1 / math.Sqrt(spread/float64(len(dst))+float64(eps))
+	scale := 1 / math.Sqrt(variance/float64(len(dst))+float64(eps))
 	for i, v := range dst {
-		dst[i] = float32((float64(v)-mean)*by)*gain[i] + shift[i]
+		dst[i] = float32((float64(v)-mean)*scale)*gain[i] + shift[i]
 	}
 }

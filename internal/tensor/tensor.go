@@ -7,9 +7,9 @@
 package tensor
 
 // PanelWidth is the number of adjacent columns in a panel of a packed matrix: two AVX-512 registers.
-const Panel = 32
+const PanelWidth = 32
 
-const panelColumns = Panel
+const panelColumns = PanelWidth
 
 // Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel one row
 // of 32 values after the other. The last panel is padded with zeros.
@@ -149,27 +149,27 @@ func multiplyTiles(dst, a Matrix, w *Weights, addend Matrix, maxRows int, kernel
 		// Each tile prefetches its share of the next panel, because loading a panel takes longer than
 		// computing one tile.
 		tiles := (rows + height - 1) / height
-		step := (4*panelColumns + tiles - 1) / tiles
+		prefetchBytes := (4*panelColumns + tiles - 1) / tiles
 		for left := 0; left < w.width; left += panelColumns {
 			panel := w.panels[left*w.depth:][:panelColumns*w.depth]
 			width := min(panelColumns, w.width-left)
-			ahead := 4 * len(panel)
+			prefetchOffset := 4 * len(panel)
 			for row := top; row < top+rows; row += height {
 				n := min(height, top+rows-row)
 				x, to, start := a.submatrix(row, 0, n), dst.submatrix(row, left, n), addend.submatrix(row, left, n)
 				if width == panelColumns {
-					kernel(to, x, panel, w.depth, ahead, step, start)
+					kernel(to, x, panel, w.depth, prefetchOffset, prefetchBytes, start)
 				} else {
 					sums := Matrix{edge, panelColumns, n}
 					for i := range n {
 						copy(edge[i*panelColumns:], start.Data[i*start.Stride:][:width])
 					}
-					kernel(sums, x, panel, w.depth, ahead, step, sums)
+					kernel(sums, x, panel, w.depth, prefetchOffset, prefetchBytes, sums)
 					for i := range n {
 						copy(to.Data[i*to.Stride:][:width], edge[i*panelColumns:])
 					}
 				}
-				ahead += step * w.depth
+				prefetchOffset += prefetchBytes * w.depth
 			}
 		}
 	}

@@ -61,13 +61,13 @@ var personTitles = lazy.Words("mr mrs ms dr st prof")
 // if a capitalised word follows, or if the word is also capitalised inside a sentence.
 func Names(s string) []string {
 	names := capitalRuns(s)
-	inside, seen := map[string]bool{}, map[string]bool{}
+	midSentence, seen := map[string]bool{}, map[string]bool{}
 	for _, n := range names {
-		inside[n.text] = inside[n.text] || !n.beginsSentence
+		midSentence[n.text] = midSentence[n.text] || !n.beginsSentence
 	}
 	var out []string
 	for _, n := range names {
-		if (inside[n.text] || strings.Contains(n.text, " ")) && !seen[n.text] {
+		if (midSentence[n.text] || strings.Contains(n.text, " ")) && !seen[n.text] {
 			seen[n.text] = true
 			out = append(out, n.text)
 		}

@@ -45,13 +45,13 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 // dateForm is a way to write a date: words, names of classes, and a function that computes the date. A word
 // with "?" is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
-	words    []string
-	date     func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
-	rangeEnd func(p *dateParser, m match) Date // computes the last date of a range; nil for a single date
+	words           []string
+	computeDate     func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
+	computeRangeEnd func(p *dateParser, m match) Date // computes the last date of a range; nil for a single date
 }
 
-func newDateForm(words string, date func(*dateParser, match) Date) dateForm {
-	return dateForm{words: strings.Fields(words), date: date}
+func newDateForm(words string, computeDate func(*dateParser, match) Date) dateForm {
+	return dateForm{words: strings.Fields(words), computeDate: computeDate}
 }
 
 func (f *dateForm) hasWord(class string) bool { return slices.Contains(f.words, class) }
@@ -95,13 +95,13 @@ var dateForms = sync.OnceValue(func() []dateForm {
 	}
 	forms := []dateForm{ // ranges in the nearest month of this name
 		{
-			words:    strings.Fields("MONTH DAY TO DAY YEAR?"),
-			date:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[1]) },
-			rangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[2]) },
+			words:           strings.Fields("MONTH DAY TO DAY YEAR?"),
+			computeDate:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[1]) },
+			computeRangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[2]) },
 		}, {
-			words:    strings.Fields("DAY TO DAY of? MONTH YEAR?"),
-			date:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[0]) },
-			rangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[1]) },
+			words:           strings.Fields("DAY TO DAY of? MONTH YEAR?"),
+			computeDate:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[0]) },
+			computeRangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[1]) },
 		},
 	}
 	return slices.Concat(forms, dayForms(), []dateForm{

@@ -91,15 +91,15 @@ func (p *dateParser) datesAt(i int, forms []dateForm) []foundDate {
 		if !p.matchWords(form.words, &m) {
 			continue
 		}
-		d := form.date(p, m)
+		d := form.computeDate(p, m)
 		if d.To.IsZero() {
 			continue
 		}
 		dayOfMonth := form.hasWord("MONTH") && form.hasWord("DAY")
-		if form.rangeEnd == nil {
+		if form.computeRangeEnd == nil {
 			return []foundDate{{Date: d, firstToken: i, tokenCount: m.end - i, hasDayAndMonth: dayOfMonth}}
 		}
-		if to := form.rangeEnd(p, m); to.From.After(d.From) {
+		if to := form.computeRangeEnd(p, m); to.From.After(d.From) {
 			return []foundDate{{d, i, m.firstEnd - i, dayOfMonth, true},
 				{Date: to, firstToken: m.lastStart, tokenCount: m.end - m.lastStart, hasDayAndMonth: dayOfMonth}}
 		}
@@ -120,29 +120,29 @@ func (p *dateParser) matchWords(words []string, m *match) bool {
 	k, n, mayHaveGap := m.start, 0, true // mayHaveGap: other text is allowed before token k
 	for _, word := range words {
 		word, optional := strings.CutSuffix(word, "?")
-		took := 0
+		length := 0
 		if word == "TO" {
-			if took = p.rangeJoint(k, m.start); took < 0 {
+			if length = p.rangeJoint(k, m.start); length < 0 {
 				return false
 			}
-			m.firstEnd, m.lastStart, mayHaveGap = k, k+took, true
-			k += took
+			m.firstEnd, m.lastStart, mayHaveGap = k, k+length, true
+			k += length
 			continue
 		}
 		if k < len(p.tokens) && (mayHaveGap || p.joinsNext(k-1)) {
 			var v int
-			if v, took = p.matchToken(word, k, m); took > 0 && word[0] < 'a' {
+			if v, length = p.matchToken(word, k, m); length > 0 && word[0] < 'a' {
 				m.numbers[n] = v
 			}
 		}
-		if took == 0 && !optional {
+		if length == 0 && !optional {
 			return false
 		}
 		if word[0] < 'a' {
 			n++
 		}
-		if took > 0 {
-			k, mayHaveGap = k+took, false
+		if length > 0 {
+			k, mayHaveGap = k+length, false
 		}
 	}
 	m.end = k
@@ -219,11 +219,11 @@ func (p *dateParser) shortWeekday(i int) bool {
 
 // bareWeekday returns the next such weekday (1 for Sunday), or, after words about the past, the previous one. After
 // "to" ("moved to Friday") the next weekday is always meant.
-func (p *dateParser) bareWeekday(i, wd int) Date {
+func (p *dateParser) bareWeekday(i, weekday int) Date {
 	if p.impliedTense(i) == pastTense && p.tokens[i-1].lower != "to" {
-		return p.weekdayAt(wd, -1)
+		return p.weekdayAt(weekday, -1)
 	}
-	return p.weekdayAt(wd, 0)
+	return p.weekdayAt(weekday, 0)
 }
 
 // dateOnWeekday returns the date after a weekday, or no date if the date has another weekday.
@@ -253,8 +253,8 @@ func (p *dateParser) bareYear(m match) Date {
 }
 
 // weekdayAt returns a weekday (1 for Sunday) before the reference day (step < 0), from that day on (0), or after it.
-func (p *dateParser) weekdayAt(wd, step int) Date {
-	ahead := (wd - 1 - int(p.referenceDay.Weekday()) + 7) % 7
+func (p *dateParser) weekdayAt(weekday, step int) Date {
+	ahead := (weekday - 1 - int(p.referenceDay.Weekday()) + 7) % 7
 	switch {
 	case step < 0:
 		ahead -= 7

@@ -75,10 +75,10 @@ func (d Date) withPreposition(partOfDay string) string {
 
 // periodAfter returns the period of this precision that is n periods after the period of day. It does
 // not support seasons.
-func periodAfter(g Precision, day time.Time, n int) Date {
+func periodAfter(precision Precision, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
 	var d Date
-	switch g {
+	switch precision {
 	case Day:
 		d = dayRange(day.AddDate(0, 0, n), 1)
 	case Weekend:
@@ -90,7 +90,7 @@ func periodAfter(g Precision, day time.Time, n int) Date {
 	case Year:
 		d = monthRange(day.Year()+n, 1, 12)
 	}
-	d.Precision, d.IsRelative = g, true
+	d.Precision, d.IsRelative = precision, true
 	return d
 }
 

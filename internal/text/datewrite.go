@@ -20,16 +20,16 @@ func WithAbsoluteDates(s string, reference time.Time) string {
 			k += w.writeDate(k)
 		}
 	}
-	w.out.WriteString(s[w.written:])
+	w.out.WriteString(s[w.writtenUpTo:])
 	return w.out.String()
 }
 
 // dateWriter rewrites the dates of a text.
 type dateWriter struct {
 	*dateParser
-	dates   []foundDate
-	out     strings.Builder
-	written int // offset in text up to which out is written
+	dates       []foundDate
+	out         strings.Builder
+	writtenUpTo int // offset in text up to which out is written
 }
 
 // replace replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
@@ -39,9 +39,9 @@ func (w *dateWriter) replace(start, end int, words string) {
 	if first := w.text[start]; opens && 'A' <= first && first <= 'Z' {
 		words = strings.ToUpper(words[:1]) + words[1:]
 	}
-	w.out.WriteString(w.text[w.written:start])
+	w.out.WriteString(w.text[w.writtenUpTo:start])
 	w.out.WriteString(words)
-	w.written = end
+	w.writtenUpTo = end
 }
 
 // tokenBefore returns the n-th token before token i if single spaces separate the tokens, otherwise "".
@@ -153,7 +153,7 @@ func (w *dateWriter) writeDate(k int) int {
 		start = w.tokens[i].Start
 	}
 	words := d.withPreposition(part)
-	if prev := w.tokenBefore(i, 1); preposition == "" && (partPrefixes.Has(prev) && d.Precision >= Month || wordsBeforeDate.Has(prev) || w.isAfterMid(i) || prev == "" && verbsAfterDate.Has(w.tokenAfter(j)) ||
+	if prev := w.tokenBefore(i, 1); preposition == "" && (partPrefixes.Has(prev) && d.Precision >= Month || wordsBeforeDate.Has(prev) || w.isAfterPartPrefix(i) || prev == "" && verbsAfterDate.Has(w.tokenAfter(j)) ||
 		prev == "and" && k > 0 && w.tokenBefore(w.dates[k-1].firstToken, 1) == "between") {
 		words = d.nounPhrase(part)
 	}
@@ -195,7 +195,7 @@ func (w *dateWriter) keepsWords(k int) bool {
 	first, prev := w.tokens[i], w.tokenBefore(i, 1)
 	switch {
 	case d.Start > 0 && strings.ContainsRune("-#@/", rune(w.text[d.Start-1])) && !(k > 0 && w.dates[k-1].beginsRange):
-		return !w.isAfterMid(i)
+		return !w.isAfterPartPrefix(i)
 	case d.tokenCount > 2 && imprecisionWords.Has(prev), w.isGenitive(j):
 		return true // "over a year ago", "yesterday's meeting"
 	case d.tokenCount == 2 && first.class == "STEP" && isDateNoun(w.tokens[i+1].lower): // a length of time, as in "the last week of June" or "our next week trip"
@@ -232,7 +232,7 @@ func (w *dateWriter) isBareWeekday(k int) bool {
 }
 
 // isAfterPartPrefix reports whether token i is a month after "mid-", "early" or "late".
-func (w *dateWriter) isAfterMid(i int) bool {
+func (w *dateWriter) isAfterPartPrefix(i int) bool {
 	return i > 0 && w.tokens[i].class == "MONTH" && partPrefixes.Has(w.tokens[i-1].lower) && w.textAfter(i-1) == "-"
 }
 

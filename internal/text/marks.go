@@ -5,15 +5,15 @@ import (
 )
 
 // IsTime reports whether a word from [Words] refers to time: a day, a month, a year, "ago", "recently" and the like.
-func IsTime(w string) bool {
-	switch dateClass(w) {
+func IsTime(word string) bool {
+	switch dateClass(word) {
 	case "MONTH":
-		return w != "may" && w != "march"
+		return word != "may" && word != "march"
 	case "WEEKDAY", "UNIT", "UNITS", "PART", "NAMED":
 		return true
 	}
-	_, year := yearNumber(w)
-	return year || vagueTimes.Has(w)
+	_, year := yearNumber(word)
+	return year || vagueTimes.Has(word)
 }
 
 // vagueTimes refer to time without a date.
@@ -21,6 +21,6 @@ var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier l
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
 // IsNumber reports whether a word from [Words] is a number, in digits or as a word.
-func IsNumber(w string) bool {
-	return digitAt(w, 0) || numberWords[w] != ""
+func IsNumber(word string) bool {
+	return digitAt(word, 0) || numberWords[word] != ""
 }

@@ -35,7 +35,7 @@ func SpellingCorrections(s, term string, isStored func(term []byte) bool) (store
 	EachCorrection(term, addIfKnown)
 	if stored == nil {
 		var buffer []byte
-		EachEndingCorrection(WordWith(s, term), func(m string) {
+		EachEndingCorrection(FirstWordWithTerm(s, term), func(m string) {
 			buffer = append(buffer[:0], m...)
 			addIfKnown(buffer)
 		})
@@ -49,7 +49,7 @@ func SpellingCorrections(s, term string, isStored func(term []byte) bool) (store
 }
 
 // FirstWordWithTerm returns the first word of a text that has the given term.
-func WordWith(s, term string) (word string) {
+func FirstWordWithTerm(s, term string) (word string) {
 	EachWord(s, func(w string) {
 		if word == "" && Term(w) == term {
 			word = w
@@ -107,36 +107,36 @@ func inTables(term string) bool {
 }
 
 // eachEdit yields the corrections of w for a typo at index from or later. Without allEdits it skips rare typos.
-func eachEdit(w string, from int, allEdits bool, yield func(correction []byte)) {
+func eachEdit(word string, from int, allEdits bool, yield func(correction []byte)) {
 	var buffer [maxCorrectedLen + 1]byte
-	for i := from; i+1 < len(w); i++ {
-		if w[i] != w[i+1] {
-			correction := buffer[:copy(buffer[:], w)]
-			correction[i], correction[i+1] = w[i+1], w[i]
+	for i := from; i+1 < len(word); i++ {
+		if word[i] != word[i+1] {
+			correction := buffer[:copy(buffer[:], word)]
+			correction[i], correction[i+1] = word[i+1], word[i]
 			yield(correction)
 		}
 	}
-	for i := max(1, from); i < len(w); i++ {
-		doubled := w[i] == w[i-1]
-		if (allEdits || doubled) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, remove the second
-			n := copy(buffer[:], w[:i])
-			yield(buffer[:n+copy(buffer[n:], w[i+1:])])
+	for i := max(1, from); i < len(word); i++ {
+		doubled := word[i] == word[i-1]
+		if (allEdits || doubled) && (i+1 == len(word) || word[i] != word[i+1]) { // of two equal letters, remove the second
+			n := copy(buffer[:], word[:i])
+			yield(buffer[:n+copy(buffer[n:], word[i+1:])])
 		}
 		if allEdits {
-			correction := buffer[:copy(buffer[:], w)]
+			correction := buffer[:copy(buffer[:], word)]
 			for c := byte('a'); c <= 'z'; c++ {
-				if correction[i] = c; c != w[i] {
+				if correction[i] = c; c != word[i] {
 					yield(correction)
 				}
 			}
 		}
 	}
-	for i := max(1, from); i <= len(w); i++ {
-		correction := buffer[:len(w)+1]
-		copy(correction, w[:i])
-		copy(correction[i+1:], w[i:])
+	for i := max(1, from); i <= len(word); i++ {
+		correction := buffer[:len(word)+1]
+		copy(correction, word[:i])
+		copy(correction[i+1:], word[i:])
 		for c := byte('a'); c <= 'z'; c++ {
-			if correction[i] = c; i < len(w) && c == w[i] || len(w) < minLenForMissing && c != w[i-1] {
+			if correction[i] = c; i < len(word) && c == word[i] || len(word) < minLenForMissing && c != word[i-1] {
 				continue // a duplicate of the next letter, or the word is too short for anything but a doubled letter
 			}
 			yield(correction)

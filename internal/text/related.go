@@ -115,11 +115,11 @@ func IsAboutAnother(content string) bool {
 		return false
 	}
 	words := Words(content)
-	own := slices.IndexFunc(words, func(w string) bool { return w == "my" || w == "our" })
-	if own < 0 || own > 3 || slices.ContainsFunc(words, func(w string) bool { return w == "i" || w == "me" || w == "we" || w == "us" || w == "myself" }) {
+	possessiveIndex := slices.IndexFunc(words, func(w string) bool { return w == "my" || w == "our" })
+	if possessiveIndex < 0 || possessiveIndex > 3 || slices.ContainsFunc(words, func(w string) bool { return w == "i" || w == "me" || w == "we" || w == "us" || w == "myself" }) {
 		return false
 	}
-	return slices.ContainsFunc(words[own+1:min(own+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
+	return slices.ContainsFunc(words[possessiveIndex+1:min(possessiveIndex+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
 }
 
 // ClassesNamed returns the classes that a term from [Terms] asks for ("instrument": instruments).

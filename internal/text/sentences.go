@@ -33,9 +33,9 @@ func Sentences(s string) []Span {
 }
 
 // Clip returns the beginning of s: whole characters of at most maxBytes bytes in total.
-func Clip(s string, n int) string {
-	if len(s) <= n {
+func Clip(s string, maxBytes int) string {
+	if len(s) <= maxBytes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "")
+	return strings.ToValidUTF8(s[:maxBytes], "")
 }

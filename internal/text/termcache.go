@@ -23,13 +23,13 @@ var cachedTerms = &termCache{seed: maphash.MakeSeed()}
 // termOf returns the cached term of a word, or the result of compute. The cache copies the word, which
 // may share memory with a long text.
 func (c *termCache) termOf(word string, compute func(string) string) string {
-	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
-	if k := place.Load(); k != nil && k.word == word {
+	slot := &c.slots[maphash.String(c.seed, word)%termCacheSize]
+	if k := slot.Load(); k != nil && k.word == word {
 		return k.term
 	}
 	word = strings.Clone(word)
 	k := &cachedTerm{word, compute(word)}
-	place.Store(k)
+	slot.Store(k)
 	return k.term
 }
 

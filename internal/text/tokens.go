@@ -39,11 +39,11 @@ func EstimateTokens(s string) int {
 
 // wordTokens returns the number of tokens of an English word with this number of letters. A common word of any length is one
 // token; a rare long word is split into pieces of about six letters.
-func wordTokens(n int) int {
-	if n <= 9 {
+func wordTokens(letters int) int {
+	if letters <= 9 {
 		return 1
 	}
-	return (n + 5) / 8
+	return (letters + 5) / 8
 }
 
 // lettersEnd returns the end of the run of English letters at i, or i if there is none.

@@ -45,26 +45,26 @@ type TurnPosition struct {
 // replace the user's words without evidence or only by history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
-	on := t.matchRequest(r)
-	if len(on) == 0 {
+	matches := t.matchRequest(r)
+	if len(matches) == 0 {
 		return t.align(r, nil, noParent, 0)
 	}
-	parent := on[len(on)-1].turn
-	proven := slices.ContainsFunc(on, func(k match) bool { return wentThroughLoci(&t.turns[k.turn]) })
-	if next := nextMessage(on); next < len(r.history) {
+	parent := matches[len(matches)-1].turnIndex
+	proven := slices.ContainsFunc(matches, func(k match) bool { return wentThroughLoci(&t.turns[k.turnIndex]) })
+	if next := nextMessage(matches); next < len(r.history) {
 		if t.isSkipped(parent, r.messageAt(next).Role) || !(proven && r.areCurrent(next)) && t.anyHasRole(t.displacedTurns(t.pathTo(parent)), memory.RoleUser) {
-			return t.align(r, on, noParent, 0)
+			return t.align(r, matches, noParent, 0)
 		}
 	}
-	a := t.align(r, on, parent, 0)
+	a := t.align(r, matches, parent, 0)
 	a.FollowsKnownTurn = proven
 	return a
 }
 
 // isSkipped reports whether the active turn after the given turn has another role than the next message. The
 // client then omitted that turn, instead of replacing it, to shorten the history.
-func (t *tree) isSkipped(turn int, role memory.Role) bool {
-	return slices.ContainsFunc(t.children[turn+1], func(kid int) bool {
+func (t *tree) isSkipped(turnIndex int, role memory.Role) bool {
+	return slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
 	})
 }
@@ -74,26 +74,26 @@ const (
 	AtBeginning = "beginning"
 
 	// AsOnlyBeginning means AtBeginning, and that the request's turns replace all other beginnings of the conversation.
-	AsFirst = "first"
+	AsOnlyBeginning = "first"
 )
 
 // AlignAfter aligns a request whose client names its position: the messages from index first follow the turn
 // with the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Alignment {
 	parent := noParent
-	if afterID != AtBeginning && afterID != AsFirst {
+	if afterID != AtBeginning && afterID != AsOnlyBeginning {
 		if parent = slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == afterID }); parent < 0 {
 			return Align(turns, r)
 		}
 	}
 	t := newTree(turns)
-	t.replacesAllRoots = afterID == AsFirst
+	t.replacesAllRoots = afterID == AsOnlyBeginning
 	next := sort.SearchInts(r.history, first)
-	on := append(t.matchBackward(r, next-1, parent, 0), t.matchForward(parent, r, next)...)
-	if len(on) > 0 {
-		parent = on[len(on)-1].turn
+	matches := append(t.matchBackward(r, next-1, parent, 0), t.matchForward(parent, r, next)...)
+	if len(matches) > 0 {
+		parent = matches[len(matches)-1].turnIndex
 	}
-	a := t.align(r, on, parent, next)
+	a := t.align(r, matches, parent, next)
 	a.FollowsKnownTurn = true
 	return a
 }
@@ -102,12 +102,12 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 // match, follow the turn parent.
 func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parent: parent}
-	fresh := r.history[first:]
+	newMessages := r.history[first:]
 	for _, k := range matches {
-		a.TurnIDs[r.history[k.message]] = t.turns[k.turn].ID
-		fresh = r.history[k.message+1:]
+		a.TurnIDs[r.history[k.messageIndex]] = t.turns[k.turnIndex].ID
+		newMessages = r.history[k.messageIndex+1:]
 	}
-	a.placeNew(r, fresh)
+	a.placeNew(r, newMessages)
 	a.setMoves(t.pathTo(parent))
 	return a
 }
@@ -115,16 +115,16 @@ func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 // AlignStored aligns a request that is already stored. turnIDs are the turns of its messages, "" for messages without
 // a turn. No message is new, and turns that have replaced the request's turns are removed from the branch. If the
 // last id is missing in turns, the result is that of [Align].
-func AlignStored(turns []memory.Turn, r Request, ids []string) Alignment {
+func AlignStored(turns []memory.Turn, r Request, turnIDs []string) Alignment {
 	if len(r.history) == 0 {
 		return Align(turns, r)
 	}
-	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == ids[r.history[len(r.history)-1]] })
+	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == turnIDs[r.history[len(r.history)-1]] })
 	if parent < 0 {
 		return Align(turns, r)
 	}
 	t := newTree(turns)
-	a := Alignment{TurnIDs: slices.Clone(ids), ParentID: t.idOf(parent), tree: t, parent: parent}
+	a := Alignment{TurnIDs: slices.Clone(turnIDs), ParentID: t.idOf(parent), tree: t, parent: parent}
 	a.placeNew(r, nil)
 	a.setMoves(t.pathTo(parent))
 	return a
@@ -133,14 +133,14 @@ func AlignStored(turns []memory.Turn, r Request, ids []string) Alignment {
 // Path returns the current branch from the first position that the request or its answer changes. newIDs
 // are the ids of the turns after the last match. Active turns of other roots stay.
 func (a Alignment) Path(newIDs ...string) *memory.Path {
-	t, on := a.tree, a.tree.pathTo(a.parent)
+	t, path := a.tree, a.tree.pathTo(a.parent)
 	p := &memory.Path{From: a.nextIndex}
-	if back := slices.IndexFunc(on, func(i int) bool { return t.turns[i].Status == memory.Replaced }); back >= 0 {
-		p.From = t.turns[on[back]].Index
-		on, p.Turns = on[:back], t.idsOf(on[back:])
+	if back := slices.IndexFunc(path, func(i int) bool { return t.turns[i].Status == memory.Replaced }); back >= 0 {
+		p.From = t.turns[path[back]].Index
+		path, p.Turns = path[:back], t.idsOf(path[back:])
 	}
-	if len(on) > 0 {
-		if before := &t.turns[on[len(on)-1]]; before.Status == memory.Active && before.Index == p.From-1 {
+	if len(path) > 0 {
+		if before := &t.turns[path[len(path)-1]]; before.Status == memory.Active && before.Index == p.From-1 {
 			p.After = before.ID
 		}
 	}
@@ -214,16 +214,16 @@ func (a Alignment) AlignAnswer(digest string) AnswerPosition {
 	if len(a.NewTurns) > 0 {
 		return r
 	}
-	on := a.tree.pathTo(a.parent)
+	path := a.tree.pathTo(a.parent)
 	if i := a.tree.childWithDigest(a.parent, digest); i >= 0 {
 		r.StoredID = a.tree.turns[i].ID
 		if a.tree.turns[i].Status == memory.Active {
 			return r
 		}
-		on = append(on, i)
+		path = append(path, i)
 		r.RejoiningIDs = a.tree.replacedIDs(i)
 	}
-	for _, id := range a.tree.idsOf(a.tree.displacedTurns(on)) {
+	for _, id := range a.tree.idsOf(a.tree.displacedTurns(path)) {
 		if !slices.Contains(a.LeavingIDs, id) {
 			r.LeavingIDs = append(r.LeavingIDs, id)
 		}

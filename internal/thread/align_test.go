@@ -118,11 +118,11 @@ func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	w.ask("c", messages("U What else is new today?"))
 	w.answer(message("A Not much."))
 	turns := w.convs[0].Turns
-	a := AlignAfter(turns, NewRequest(messages("U I live in Bern"), 0), AsFirst, 0)
+	a := AlignAfter(turns, NewRequest(messages("U I live in Bern"), 0), AsOnlyBeginning, 0)
 	if len(a.NewTurns) != 1 || a.ParentID != "" || len(a.LeavingIDs) != len(turns) {
 		t.Errorf("another first message: got %+v, want it new and all %d turns to leave", a, len(turns))
 	}
-	if a := AlignAfter(turns, NewRequest(messages("U I live in Berlin"), 0), AsFirst, 0); !a.regenerates() || len(a.LeavingIDs)+len(a.NewTurns) != 0 {
+	if a := AlignAfter(turns, NewRequest(messages("U I live in Berlin"), 0), AsOnlyBeginning, 0); !a.regenerates() || len(a.LeavingIDs)+len(a.NewTurns) != 0 {
 		t.Errorf("the same first message: got %+v, want it asked again and nothing to leave yet", a)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // Chain returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
 // none) and the digest of the last message. Equal paths have equal chains in all conversations.
 func Chain(parent, digest string) string {
-	var room [128]byte
-	sum := sha256.Sum256(append(append(append(room[:0], parent...), '/'), digest...))
-	return string(hex.AppendEncode(room[:0], sum[:16]))
+	var buffer [128]byte
+	sum := sha256.Sum256(append(append(append(buffer[:0], parent...), '/'), digest...))
+	return string(hex.AppendEncode(buffer[:0], sum[:16]))
 }
 
 // ShortlistConversations returns the ids of up to limit conversations that share most messages with a request. turns has

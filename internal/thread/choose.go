@@ -58,26 +58,26 @@ type matchRating struct {
 func rateMatch(c Candidate, r Request) matchRating {
 	t := newTree(c.Turns)
 	f := matchRating{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
-	on := t.matchPrefix(r)
-	if len(on) == 0 {
+	matches := t.matchPrefix(r)
+	if len(matches) == 0 {
 		return f
 	}
-	for _, k := range on {
-		switch turn := &t.turns[k.turn]; turn.Role {
+	for _, k := range matches {
+		switch turn := &t.turns[k.turnIndex]; turn.Role {
 		case memory.RoleAssistant:
 			if wentThroughLoci(turn) {
-				f.lastAnswer = k.message + 1
+				f.lastAnswer = k.messageIndex + 1
 			}
-			f.isDistinctive = f.isDistinctive || r.messageAt(k.message).Chain != "" // an id identifies the turn
+			f.isDistinctive = f.isDistinctive || r.messageAt(k.messageIndex).Chain != "" // an id identifies the turn
 		case memory.RoleUser:
 			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}
 	}
-	f.sharedCount, f.endsWithUser = nextMessage(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
-	f.coversConversation = f.sharedCount < len(r.history) && len(t.displacedTurns(t.pathTo(on[len(on)-1].turn))) == 0
-	on = t.matchRequest(r)
-	f.replacesUser = t.anyHasRole(t.displacedTurns(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
-	f.hasNewReplacement = r.areCurrent(nextMessage(on))
+	f.sharedCount, f.endsWithUser = nextMessage(matches), t.turns[matches[len(matches)-1].turnIndex].Role == memory.RoleUser
+	f.coversConversation = f.sharedCount < len(r.history) && len(t.displacedTurns(t.pathTo(matches[len(matches)-1].turnIndex))) == 0
+	matches = t.matchRequest(r)
+	f.replacesUser = t.anyHasRole(t.displacedTurns(t.pathTo(matches[len(matches)-1].turnIndex)), memory.RoleUser)
+	f.hasNewReplacement = r.areCurrent(nextMessage(matches))
 	return f
 }
 
@@ -95,9 +95,9 @@ func (f matchRating) isContinuation(r Request) bool {
 	return f.isRecent && f.isDistinctive && f.endsWithUser && f.sharedCount < len(r.history) && r.messageAt(f.sharedCount).Role == memory.RoleAssistant
 }
 
-func (f matchRating) compare(g matchRating) int {
-	return cmp.Or(cmp.Compare(f.lastAnswer, g.lastAnswer), cmp.Compare(boolToInt(f.isRetry), boolToInt(g.isRetry)),
-		cmp.Compare(boolToInt(f.coversConversation), boolToInt(g.coversConversation)), cmp.Compare(f.sharedCount, g.sharedCount), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
+func (f matchRating) compare(other matchRating) int {
+	return cmp.Or(cmp.Compare(f.lastAnswer, other.lastAnswer), cmp.Compare(boolToInt(f.isRetry), boolToInt(other.isRetry)),
+		cmp.Compare(boolToInt(f.coversConversation), boolToInt(other.coversConversation)), cmp.Compare(f.sharedCount, other.sharedCount), f.updated.Compare(other.updated), cmp.Compare(other.id, f.id))
 }
 
 func boolToInt(b bool) int {

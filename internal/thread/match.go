@@ -8,12 +8,12 @@ import (
 )
 
 // maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer looks up, the last first.
-const maxAnchorTries = 8
+const maxAnswerLookups = 8
 
 // match is a message of a request with its stored turn.
 type match struct {
-	message int // index in the request's history (see [historyIndexes])
-	turn    int
+	messageIndex int // index in the request's history (see [historyIndexes])
+	turnIndex    int
 }
 
 // matchRequest returns the messages that the tree contains, in order. The request continues after the last match.
@@ -23,7 +23,7 @@ func (t *tree) matchRequest(r Request) []match {
 	matches := t.matchPrefix(r)
 	from, after := nextMessage(matches), -1
 	if len(matches) > 0 {
-		after = t.turns[matches[len(matches)-1].turn].Index
+		after = t.turns[matches[len(matches)-1].turnIndex].Index
 	}
 	if i, turn := t.lastActiveAnswer(r, from, after); turn >= 0 {
 		matches = append(matches, t.matchBackward(r, i, turn, from)...)
@@ -37,13 +37,13 @@ func nextMessage(matches []match) int {
 	if len(matches) == 0 {
 		return 0
 	}
-	return matches[len(matches)-1].message + 1
+	return matches[len(matches)-1].messageIndex + 1
 }
 
 // matchPrefix returns the longest beginning of the request that ends at a stored turn. A single message matches
 // only as a retry without an answer. If tool steps follow message 0, only message 0 is compared.
 func (t *tree) matchPrefix(r Request) []match {
-	alone := r.OnlyMessage() >= 0
+	alone := r.OnlyMessageIndex() >= 0
 	if alone && !r.DeclaredRetry {
 		return nil
 	}
@@ -82,8 +82,8 @@ func (t *tree) matchPrefix(r Request) []match {
 // lastActiveAnswer returns the last answer, among the messages from index first, that is an active turn with an index
 // higher than afterIndex. turnIndex is negative if there is no such answer. A common answer needs a matching previous
 // message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
-func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn int) {
-	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnchorTries; i-- {
+func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex, turnIndex int) {
+	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnswerLookups; i-- {
 		if r.messageAt(i).Role != memory.RoleAssistant {
 			continue
 		}
@@ -93,14 +93,14 @@ func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn
 			if t.turns[n].Index <= afterIndex || !t.hasDigest(n, r.messageAt(i).Digest) {
 				continue
 			}
-			ends := t.isLastActive(n, r, i+1)
-			tells := !isCommonText(r.messageAt(i).Text)
+			isLast := t.isLastActive(n, r, i+1)
+			isDistinctive := !isCommonText(r.messageAt(i).Text)
 			if p := t.parents[n]; p >= 0 && i > 0 && t.hasDigest(p, r.messageAt(i-1).Digest) {
-				if ends && first == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.messageAt(i-1).Text)) {
+				if isLast && first == 0 || (isLast || wentThroughLoci(&t.turns[n])) && (isDistinctive || !isCommonText(r.messageAt(i-1).Text)) {
 					return i, n
 				}
 			}
-			if ends && last == notLoaded && (tells || i == 0) {
+			if isLast && last == notLoaded && (isDistinctive || i == 0) {
 				last = n
 			}
 		}
@@ -113,37 +113,37 @@ func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn
 
 // isLastActive reports whether no active turn follows the given turn, except the turn of message nextMessageIndex,
 // which an earlier attempt may have stored.
-func (t *tree) isLastActive(turn int, r Request, nextMessage int) bool {
-	return !slices.ContainsFunc(t.children[turn+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && (nextMessage >= len(r.history) || !t.hasDigest(kid, r.messageAt(nextMessage).Digest))
+func (t *tree) isLastActive(turnIndex int, r Request, nextMessageIndex int) bool {
+	return !slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
+		return t.turns[kid].Status == memory.Active && (nextMessageIndex >= len(r.history) || !t.hasDigest(kid, r.messageAt(nextMessageIndex).Digest))
 	})
 }
 
 // matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to index first.
-func (t *tree) matchBackward(r Request, message, turn, first int) []match {
-	var on []match
-	for i := message; i >= first && turn >= 0 && t.hasDigest(turn, r.messageAt(i).Digest); i-- {
-		on = append([]match{{i, turn}}, on...)
-		turn = t.parents[turn]
+func (t *tree) matchBackward(r Request, messageIndex, turnIndex, first int) []match {
+	var matches []match
+	for i := messageIndex; i >= first && turnIndex >= 0 && t.hasDigest(turnIndex, r.messageAt(i).Digest); i-- {
+		matches = append([]match{{i, turnIndex}}, matches...)
+		turnIndex = t.parents[turnIndex]
 	}
-	return on
+	return matches
 }
 
 // matchForward matches the messages from messageIndex with the descendants of a turn, as far as they are stored.
-func (t *tree) matchForward(turn int, r Request, message int) []match {
-	var on []match
-	for i := message; i < len(r.history); i++ {
-		if turn = t.childWithDigest(turn, r.messageAt(i).Digest); turn < 0 {
+func (t *tree) matchForward(turnIndex int, r Request, messageIndex int) []match {
+	var matches []match
+	for i := messageIndex; i < len(r.history); i++ {
+		if turnIndex = t.childWithDigest(turnIndex, r.messageAt(i).Digest); turnIndex < 0 {
 			break
 		}
-		on = append(on, match{i, turn})
+		matches = append(matches, match{i, turnIndex})
 	}
-	return on
+	return matches
 }
 
 // childWithDigest returns the child of a turn with this digest, or a negative number.
-func (t *tree) childWithDigest(turn int, digest string) int {
-	for _, i := range t.children[turn+1] {
+func (t *tree) childWithDigest(turnIndex int, digest string) int {
+	for _, i := range t.children[turnIndex+1] {
 		if t.hasDigest(i, digest) {
 			return i
 		}
@@ -152,9 +152,9 @@ func (t *tree) childWithDigest(turn int, digest string) int {
 }
 
 // hasDigest reports whether a turn's message has this digest. It returns false if the turn's parent is not loaded.
-func (t *tree) hasDigest(turn int, digest string) bool {
-	parent := t.parents[turn]
-	return parent != notLoaded && Chain(t.chainOf(parent), digest) == t.turns[turn].Chain
+func (t *tree) hasDigest(turnIndex int, digest string) bool {
+	parent := t.parents[turnIndex]
+	return parent != notLoaded && Chain(t.chainOf(parent), digest) == t.turns[turnIndex].Chain
 }
 
 // wentThroughLoci reports whether a turn is an answer that Loci received from a model, instead of an answer

@@ -60,7 +60,7 @@ func (r Request) lastMaxNew(chains []string) []string {
 
 // OnlyMessageIndex returns the index of the request's only message besides system messages, or -1 if it has more
 // or none. The text of a single message does not show whether it was sent before.
-func (r Request) OnlyMessage() int {
+func (r Request) OnlyMessageIndex() int {
 	if len(r.history) != 1 {
 		return -1
 	}

@@ -138,13 +138,13 @@ func (t *tree) displacedTurns(path []int) []int {
 	if len(path) == 0 && !t.replacesAllRoots {
 		return nil
 	}
-	stays := make([]bool, len(t.turns))
+	onPath := make([]bool, len(t.turns))
 	for _, i := range path {
-		stays[i] = true
+		onPath[i] = true
 	}
 	var out []int
 	for _, i := range t.activeTurns {
-		if (t.replacesAllRoots || t.roots[i] == t.roots[path[0]]) && !stays[i] {
+		if (t.replacesAllRoots || t.roots[i] == t.roots[path[0]]) && !onPath[i] {
 			out = append(out, i)
 		}
 	}

@@ -54,7 +54,7 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 	w.align = Align(c.Turns, NewRequest(msgs, 0))
 	conv := w.conv
 	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs, 0)) }
-	if NewRequest(msgs, 0).OnlyMessage() >= 0 { // its words are new each time
+	if NewRequest(msgs, 0).OnlyMessageIndex() >= 0 { // its words are new each time
 		w.again = func() Alignment { return w.resume() }
 	}
 	w.stored = slices.Clone(w.align.TurnIDs)

@@ -41,7 +41,7 @@ const (
 	closeTimeout = 3 * time.Second
 
 	// maxLinkedConversations is the maximum number of conversations whose last trace is remembered for learning jobs.
-	maxLinked = 4096
+	maxLinkedConversations = 4096
 )
 
 // Tracer creates the spans of chats and of learning from chats. A nil *Tracer creates no spans.
@@ -83,7 +83,7 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 		log.Warn("cannot send traces; chats are not affected", "setting", "otlp.endpoint", "err", err)
 	}))
 	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(res))
-	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), lastTraces: recent.New[conversationKey, trace.SpanContext](maxLinked)}, nil
+	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), lastTraces: recent.New[conversationKey, trace.SpanContext](maxLinkedConversations)}, nil
 }
 
 // Close sends the last spans.
@@ -126,7 +126,7 @@ func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attri
 
 // AddRecall adds the spans place and recall. The conversation was found at placedAt, which is zero if none was
 // searched for; traceID is the id of Loci's own trace of the recalled memories.
-func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFacts int, traceID string) {
+func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFactCount int, traceID string) {
 	if c == nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, p
 		c.linkConversation(conversationID)
 		c.addSpan("place", startedAt, placedAt)
 	}
-	c.addSpan("recall", startedAt, endedAt, attribute.Int("loci.recall.hits", hitCount), attribute.Int("loci.pending", pendingFacts), attribute.String("loci.trace.id", traceID))
+	c.addSpan("recall", startedAt, endedAt, attribute.Int("loci.recall.hits", hitCount), attribute.Int("loci.pending", pendingFactCount), attribute.String("loci.trace.id", traceID))
 }
 
 // linkConversation makes later learning from the conversation part of this trace.

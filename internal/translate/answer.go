@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer is the maximum size in bytes of the texts and calls of an answer.
-const maxAnswer = 8 << 20
+// maxAnswerBytes is the maximum size in bytes of the texts and calls of an answer.
+const maxAnswerBytes = 8 << 20
 
 // answer is the part of the upstream's answer received so far. Texts and calls are in the order in which they
 // began.
@@ -73,7 +73,7 @@ type delta struct {
 }
 
 // addChunk appends a chunk. It gives a call without an id an id that contains idPrefix.
-func (a *answer) add(c chunk, idPrefix string) {
+func (a *answer) addChunk(c chunk, idPrefix string) {
 	if c.Model != "" {
 		a.model = c.Model
 	}
@@ -103,7 +103,7 @@ func (a *answer) addDelta(d delta, idPrefix string) {
 		a.appendText(a.blocks[len(a.blocks)-1], text)
 	}
 	for _, c := range d.Calls {
-		b := a.call(c.Index, c.ID)
+		b := a.findOrAddCall(c.Index, c.ID)
 		if b.id == "" {
 			b.id = c.ID
 		}
@@ -112,7 +112,7 @@ func (a *answer) addDelta(d delta, idPrefix string) {
 		}
 		arguments := c.Function.Arguments
 		text := string(arguments) // some servers send an object instead of a string
-		if isNull(arguments) {
+		if isAbsentOrNull(arguments) {
 			text = ""
 		} else if isString(arguments) {
 			_ = json.Unmarshal(arguments, &text) // decoding a JSON string cannot fail
@@ -128,14 +128,14 @@ func (a *answer) addDelta(d delta, idPrefix string) {
 
 func (a *answer) appendText(b *outputBlock, text string) {
 	a.size += len(text)
-	if a.size <= maxAnswer {
+	if a.size <= maxAnswerBytes {
 		b.text.WriteString(text)
 	}
 }
 
 // findOrAddCall returns the call with this index and, unless id is empty, this id; or a new call. If the server
 // omits the index (nil), id alone identifies the call, and an empty id means the last call.
-func (a *answer) call(index *int, id string) *outputBlock {
+func (a *answer) findOrAddCall(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
 		if !b.isCall {
@@ -164,7 +164,7 @@ func (a *answer) hasCalls() bool {
 
 // textOf returns the text of a content: a string or, from some servers, a list of parts.
 func textOf(raw json.RawMessage) (text string) {
-	if isNull(raw) || json.Unmarshal(raw, &text) == nil {
+	if isAbsentOrNull(raw) || json.Unmarshal(raw, &text) == nil {
 		return text
 	}
 	var parts []part
@@ -185,18 +185,18 @@ type writer interface {
 }
 
 // Answer converts a chat completion to the dialect of the request.
-func (c *Call) Answer(completion []byte) ([]byte, error) {
+func (c *Exchange) Answer(completion []byte) ([]byte, error) {
 	var in chunk
 	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
 		return nil, memory.Errorf(memory.Unavailable, "the upstream's answer is not a chat completion")
 	}
 	w, a := c.newWriter(), &answer{}
-	a.add(in, w.callIDPrefix())
+	a.addChunk(in, w.callIDPrefix())
 	return chatapi.Encode(w.completeAnswer(a))
 }
 
 // Stream returns a translator of a stream of chat completions to the dialect of the request.
-func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
+func (c *Exchange) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
 // Stream translates a stream of chat completions to a dialect in which each part of the answer ends before the
 // next part begins. In chat completions, pieces of several calls may alternate until the stream ends, so parts
@@ -240,11 +240,11 @@ func (s *Stream) readEvent(data []byte) {
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.endStream()
 	case json.Unmarshal(data, &c) != nil: // unreadable events are skipped
-	case !isNull(c.Error):
+	case !isAbsentOrNull(c.Error):
 		s.endWithMessage(chatapi.ErrorMessage(data))
 	default:
-		s.answer.add(c, s.callIDPrefix())
-		if s.answer.size > maxAnswer {
+		s.answer.addChunk(c, s.callIDPrefix())
+		if s.answer.size > maxAnswerBytes {
 			s.endWithMessage("the upstream's answer is too long")
 			return
 		}

@@ -63,7 +63,7 @@ type block struct {
 // differs between requests and would defeat a server's prompt cache.
 const billingPrefix = "x-anthropic-billing-header:"
 
-func readMessages(c *Call, body []byte, id string, created time.Time) error {
+func readMessages(c *Exchange, body []byte, id string, created time.Time) error {
 	var in messagesRequest
 	if err := decode(body, "", &in); err != nil {
 		return err
@@ -94,7 +94,7 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 // blocksOf reads a content, which is a string or a list of blocks. path names the content in errors.
 func blocksOf(raw json.RawMessage, path string) (list []block, err error) {
 	switch {
-	case isNull(raw):
+	case isAbsentOrNull(raw):
 		return nil, nil
 	case isString(raw):
 		list = []block{{Type: "text"}}
@@ -187,7 +187,7 @@ func (c *content) addBlock(b block, path string) error {
 		c.addText(b.Title)
 		*c = append(*c, inner...)
 	default:
-		return untranslatable(path, "a block of type %q", strings.TrimSpace(b.Type+" "+source.Type))
+		return untranslatableError(path, "a block of type %q", strings.TrimSpace(b.Type+" "+source.Type))
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (in messagesRequest) addTools(out *chatRequest) error {
 		case t.Type == "" || t.Type == "custom":
 			out.Tools = append(out.Tools, chatTool{"function", function{t.Name, t.Description, t.InputSchema, t.Strict}})
 		case !isProviderTool(t.Type):
-			return untranslatable(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
+			return untranslatableError(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
 		}
 	}
 	if in.ToolChoice != nil && in.ToolChoice.DisableParallel && len(out.Tools) > 0 {

@@ -31,7 +31,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
-func newCallOf(t *testing.T, d *chatapi.Dialect, body string) *Call {
+func newCallOf(t *testing.T, d *chatapi.Dialect, body string) *Exchange {
 	t.Helper()
 	c, err := New(d, []byte(body), "R1", noon)
 	if err != nil {
@@ -125,7 +125,7 @@ func streamOf(chunks ...string) string {
 }
 
 // translated feeds a stream in pieces of n bytes and returns the events' data.
-func translated(t *testing.T, c *Call, stream string, n int) (events []string, whole bool) {
+func translated(t *testing.T, c *Exchange, stream string, n int) (events []string, whole bool) {
 	t.Helper()
 	s := c.Stream()
 	var out bytes.Buffer

@@ -72,7 +72,7 @@ type item struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-func readResponses(c *Call, body []byte, id string, created time.Time) error {
+func readResponses(c *Exchange, body []byte, id string, created time.Time) error {
 	var in responsesRequest
 	if err := decode(body, "", &in); err != nil {
 		return err
@@ -107,7 +107,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 // refuseStoredState returns [memory.Invalid] for a request that refers to state stored on the server.
 func (in responsesRequest) refuseStoredState() error {
 	for field, set := range map[string]bool{
-		"previous_response_id": in.PreviousResponseID != "", "conversation": !isNull(in.Conversation), "prompt": !isNull(in.Prompt), "background": in.Background,
+		"previous_response_id": in.PreviousResponseID != "", "conversation": !isAbsentOrNull(in.Conversation), "prompt": !isAbsentOrNull(in.Prompt), "background": in.Background,
 	} {
 		if set {
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store responses; send the whole input with each request", field)
@@ -119,7 +119,7 @@ func (in responsesRequest) refuseStoredState() error {
 // addInput translates a text or a list of items. Consecutive texts and calls of the model are merged into one
 // message.
 func (in responsesRequest) addInput(out *chatRequest) error {
-	if isNull(in.Input) {
+	if isAbsentOrNull(in.Input) {
 		return nil
 	}
 	if isString(in.Input) {
@@ -134,19 +134,19 @@ func (in responsesRequest) addInput(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var text, pictures content // the model's text, and images in tool results, from the items since the last message
+	var text, images content // the model's text, and images in tool results, from the items since the last message
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
 		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
-		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // reasoning, or a call of a tool that the provider ran
-		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
+		isOmitted := it.Type == "reasoning" || isProviderTool(it.Type) // reasoning, or a call of a tool that the provider ran
+		if !isOmitted && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
 			out.addAssistant(text, calls)
 			text, calls = nil, nil
 		}
 		if isMessage || it.Type == "function_call" {
-			out.addUser(pictures)
-			pictures = nil
+			out.addUser(images)
+			images = nil
 		}
 		switch {
 		case isMessage:
@@ -171,22 +171,22 @@ func (in responsesRequest) addInput(out *chatRequest) error {
 			if err != nil {
 				return err
 			}
-			pictures = append(pictures, out.addToolResult(it.CallID, c)...)
-		case isThought:
+			images = append(images, out.addToolResult(it.CallID, c)...)
+		case isOmitted:
 		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store items; send the item itself (many clients do with store: false)", where)
 		default:
-			return untranslatable(where, "an item of type %q", it.Type)
+			return untranslatableError(where, "an item of type %q", it.Type)
 		}
 	}
 	out.addAssistant(text, calls)
-	out.addUser(pictures)
+	out.addUser(images)
 	return nil
 }
 
 // partsOf reads a content, which is a string or a list of parts. path names the content in errors.
 func partsOf(raw json.RawMessage, path string) (c content, err error) {
-	if isNull(raw) {
+	if isAbsentOrNull(raw) {
 		return nil, nil
 	}
 	if isString(raw) {
@@ -214,9 +214,9 @@ func partsOf(raw json.RawMessage, path string) (c content, err error) {
 		case p.Type == "input_image" && p.Image != "":
 			c.addImage(p.Image, p.Detail)
 		case p.Type == "input_image":
-			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "an image without image_url")
+			return nil, untranslatableError(fmt.Sprintf("%s[%d]", path, i), "an image without image_url")
 		default:
-			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "a part of type %q", p.Type)
+			return nil, untranslatableError(fmt.Sprintf("%s[%d]", path, i), "a part of type %q", p.Type)
 		}
 	}
 	return c, nil
@@ -226,7 +226,7 @@ func partsOf(raw json.RawMessage, path string) (c content, err error) {
 // [toolName.flatName].
 func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
-	if !isNull(in.Tools) {
+	if !isAbsentOrNull(in.Tools) {
 		if err := decode(in.Tools, "tools", &tools); err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, erro
 	if len(out.Tools) > 0 {
 		out.ParallelToolCalls = in.ParallelToolCalls
 	}
-	return names, in.setChoice(out)
+	return names, in.setToolChoice(out)
 }
 
 func (r *chatRequest) addTools(tools []responseTool, namespace, path string, names map[string]toolName) error {
@@ -255,14 +255,14 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, path string, nam
 				return err
 			}
 		case !isProviderTool(t.Type):
-			return untranslatable(at+".type", "a tool of type %q", t.Type)
+			return untranslatableError(at+".type", "a tool of type %q", t.Type)
 		}
 	}
 	return nil
 }
 
-func (in responsesRequest) setChoice(out *chatRequest) error {
-	if isNull(in.ToolChoice) {
+func (in responsesRequest) setToolChoice(out *chatRequest) error {
+	if isAbsentOrNull(in.ToolChoice) {
 		return nil
 	}
 	var choice responseTool
@@ -278,7 +278,7 @@ func (in responsesRequest) setChoice(out *chatRequest) error {
 		return err
 	}
 	if choice.Type != "function" {
-		return untranslatable("tool_choice", "a choice of type %q", choice.Type)
+		return untranslatableError("tool_choice", "a choice of type %q", choice.Type)
 	}
 	return out.requireTool(choice.Name)
 }

@@ -75,21 +75,21 @@ type responseUsage struct {
 	TotalTokens float64 `json:"total_tokens"`
 }
 
-func newResponsesWriter(in responsesRequest, namespacedTools map[string]toolName, id string, created time.Time) *responsesWriter {
+func newResponsesWriter(request responsesRequest, namespacedTools map[string]toolName, id string, created time.Time) *responsesWriter {
 	r := response{
-		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: orDefault(in.Metadata, "{}"), Model: in.Model,
-		Output: []outputItem{}, ParallelToolCalls: in.ParallelToolCalls == nil || *in.ParallelToolCalls, Temperature: in.Temperature, ToolChoice: orDefault(in.ToolChoice, `"auto"`),
-		Tools: orDefault(in.Tools, "[]"), TopP: in.TopP,
+		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: request.MaxTokens, Metadata: orDefault(request.Metadata, "{}"), Model: request.Model,
+		Output: []outputItem{}, ParallelToolCalls: request.ParallelToolCalls == nil || *request.ParallelToolCalls, Temperature: request.Temperature, ToolChoice: orDefault(request.ToolChoice, `"auto"`),
+		Tools: orDefault(request.Tools, "[]"), TopP: request.TopP,
 	}
-	if in.Instructions != "" {
-		r.Instructions = &in.Instructions
+	if request.Instructions != "" {
+		r.Instructions = &request.Instructions
 	}
 	return &responsesWriter{response: r, namespacedTools: namespacedTools, id: strings.TrimPrefix(id, chatapi.Responses.AnswerIDPrefix)}
 }
 
 // orDefault returns raw, or fallback if raw is absent or null.
 func orDefault(raw json.RawMessage, fallback string) json.RawMessage {
-	if isNull(raw) {
+	if isAbsentOrNull(raw) {
 		return json.RawMessage(fallback)
 	}
 	return raw

@@ -19,7 +19,7 @@ import (
 )
 
 // Exchange is a translated request with the data needed to translate its answer.
-type Call struct {
+type Exchange struct {
 	Body []byte // request of chat completions; nil from [NewAnswer]
 
 	newWriter func() writer
@@ -28,7 +28,7 @@ type Call struct {
 
 // translator translates requests and answers of a dialect.
 type translator struct {
-	readRequest func(c *Call, body []byte, id string, created time.Time) error
+	readRequest func(c *Exchange, body []byte, id string, created time.Time) error
 	newWriter   func(a chatapi.Answer, created time.Time) writer // returns the writer for an answer of the built-in model
 }
 
@@ -43,8 +43,8 @@ var translators = map[*chatapi.Dialect]translator{
 func CanTranslate(d *chatapi.Dialect) bool { return translators[d].readRequest != nil }
 
 // New translates a request in a dialect. id (without prefix) and created are those of the future answer.
-func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
-	c := &Call{}
+func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Exchange, error) {
+	c := &Exchange{}
 	if err := translators[d].readRequest(c, body, d.AnswerIDPrefix+id, created); err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 }
 
 // NewAnswer returns an Exchange without a request, to translate an answer of the built-in model to a dialect.
-func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
-	return &Call{newWriter: func() writer { return translators[d].newWriter(a, created) }}
+func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Exchange {
+	return &Exchange{newWriter: func() writer { return translators[d].newWriter(a, created) }}
 }
 
 // WithCompletionLimit returns the translated request for OpenAI's newer models, with max_completion_tokens
 // instead of max_tokens.
-func (c *Call) WithCompletionLimit() ([]byte, error) {
+func (c *Exchange) WithCompletionLimit() ([]byte, error) {
 	r := c.request
 	r.MaxCompletionTokens, r.MaxTokens = r.MaxTokens, nil
 	return chatapi.Encode(r)
@@ -128,7 +128,7 @@ type function struct {
 // requireTool requires the model to call the tool with this name.
 func (r *chatRequest) requireTool(name string) error {
 	if !slices.ContainsFunc(r.Tools, func(t chatTool) bool { return t.Function.Name == name }) {
-		return untranslatable("tool_choice", "the tool %q", name)
+		return untranslatableError("tool_choice", "the tool %q", name)
 	}
 	type named struct {
 		Name string `json:"name"`
@@ -241,7 +241,7 @@ func isProviderTool(kind string) bool {
 }
 
 // untranslatableError returns the error for content of a request, at the position path, that cannot be sent on.
-func untranslatable(path, format string, args ...any) error {
+func untranslatableError(path, format string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", path, fmt.Sprintf(format, args...))
 }
 
@@ -258,4 +258,4 @@ func decode(raw []byte, path string, target any) error {
 
 func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func isAbsentOrNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

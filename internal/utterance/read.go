@@ -99,11 +99,11 @@ func IsInstruction(message string) bool {
 // HumanSpeaker returns the human among the speakers of messages with the role user, or "". names are in lower case
 // and in the order of speaking.
 func HumanSpeaker(names []string) string {
-	noJob := func(name string) bool {
+	isNotJob := func(name string) bool {
 		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
 		return !slices.ContainsFunc(words, agentNames.Has) // agents are named after jobs
 	}
-	for _, is := range []func(string) bool{userNames.Has, noJob} {
+	for _, is := range []func(string) bool{userNames.Has, isNotJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
 			return names[i]
 		}
@@ -151,8 +151,8 @@ func (l line) hasFilePath() bool { return fileHeading.MatchString(l.text) }
 func (l line) isRule() bool      { return ruleForm.MatchString(l.text) }
 
 // namesText reports whether a pattern matches the line and its captured word, if any, names a text.
-func (l line) namesText(p *lazy.Pattern) bool {
-	m := p.FindStringSubmatch(l.text)
+func (l line) namesText(pattern *lazy.Pattern) bool {
+	m := pattern.FindStringSubmatch(l.text)
 	return m != nil && (m[1] == "" || textNoun.MatchString(m[1]))
 }
 
@@ -199,9 +199,9 @@ func (r *messageReader) cutFences() {
 // Elements with the person's words, elements that only format words, and elements with other text, even
 // without a closing tag.
 var (
-	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
-	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
-	textElements  = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
+	personElements     = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
+	formattingElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
+	textElements       = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
 		web page webpage !doctype article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
 		instructions quote blockquote loci-memory`)
 )
@@ -210,11 +210,11 @@ var (
 func (r *messageReader) cutElements() {
 	eachElement(r.stepStart, func(e element) (next int) {
 		switch {
-		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.closing.end > 0: // only the content of this element is from the person
+		case personElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.closing.end > 0: // only the content of this element is from the person
 			r.cut(0, e.end)
 			r.cut(e.closing.start, len(r.remaining))
 			return len(r.remaining)
-		case ownElements.Has(e.name):
+		case personElements.Has(e.name):
 			r.cut(e.start, e.end)
 			r.cut(e.closing.start, e.closing.end)
 			return e.end
@@ -291,14 +291,14 @@ func (o instruction) endsInQuote() bool { return o.finalMark == '"' || o.finalMa
 // instructionsIn returns the instructions in a line.
 func instructionsIn(s string) (out []instruction) {
 	begins, last := true, ""
-	EachWord(s, func(from, to int) {
+	EachWordSpan(s, func(from, to int) {
 		word := strings.ToLower(s[from:to])
 		if (begins || wordsBeforeVerb.Has(last)) && (workVerbs.Has(word) || writingVerbs.Has(word) || ambiguousVerbs.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
 			o := instruction{start: from, text: s[from:stop], verb: word, beginsLine: from == 0}
-			by, n := utf8.DecodeRuneInString(s[stop:])
-			o.finalMark, o.end = by, stop+n
-			EachWord(o.text, func(from, to int) {
+			mark, n := utf8.DecodeRuneInString(s[stop:])
+			o.finalMark, o.end = mark, stop+n
+			EachWordSpan(o.text, func(from, to int) {
 				word := strings.ToLower(o.text[from:to])
 				o.namesText = o.namesText || textNoun.MatchString(word)
 				o.refersToText = o.refersToText || o.namesText || pointingWords.Has(word)
@@ -311,7 +311,7 @@ func instructionsIn(s string) (out []instruction) {
 }
 
 // EachWordSpan calls yield with the bounds of each word of a text.
-func EachWord(s string, yield func(from, to int)) {
+func EachWordSpan(s string, yield func(from, to int)) {
 	from := -1
 	for i, c := range s {
 		switch in := c == '\'' || c == '’' || c == '-' || unicode.IsLetter(c) || unicode.IsDigit(c); {
@@ -339,7 +339,7 @@ const (
 )
 
 // labelOf returns the kind and the length of a line's label.
-func labelOf(s string) (k labelKind, length int) {
+func labelOf(s string) (kind labelKind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
 	}
@@ -365,31 +365,31 @@ func (r *messageReader) cutSections() {
 	if r.keepLastSection(lines) {
 		return
 	}
-	final := len(lines) // index of the first line of the last block
-	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.stepStart[lines[final].start:]) == "") {
-		final--
+	lastBlock := len(lines) // index of the first line of the last block
+	for lastBlock > 0 && (lastBlock == len(lines) || lines[lastBlock-1].text != "" || strings.TrimSpace(r.stepStart[lines[lastBlock].start:]) == "") {
+		lastBlock--
 	}
-	text, begins := false, false // isInText: line l is inside a text; nextIsText: the next block begins a text
+	isInText, nextIsText := false, false // isInText: line l is inside a text; nextIsText: the next block begins a text
 	for i, l := range lines {
 		if l.text == "" {
-			text, begins = text || begins, false
+			isInText, nextIsText = isInText || nextIsText, false
 			continue
 		}
 		last := strings.TrimSpace(r.stepStart[l.end():]) == ""
 		k, n := labelOf(l.text)
 		switch {
-		case text && (l.isRule() || l.endsText()):
+		case isInText && (l.isRule() || l.endsText()):
 			r.cut(l.start, l.end())
-			text = false
+			isInText = false
 			continue
-		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithInstruction(l) || continuation.MatchString(l.text)):
+		case isInText && i >= lastBlock && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithInstruction(l) || continuation.MatchString(l.text)):
 			return // the person's words continue here
-		case text:
+		case isInText:
 			r.cut(l.start, l.end())
 			continue
 		case l.beginsText(), l.hasFilePath(), k == otherTextLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !firstPersonStart.MatchString(strings.TrimSpace(l.text[n:]))):
 			r.cut(l.start, l.end())
-			text = !r.isCutAfter(l.end())
+			isInText = !r.isCutAfter(l.end())
 			continue
 		case l.isRule() && len(l.text) >= minRuleLength:
 			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= minRuleLength }); j >= 0 {
@@ -400,7 +400,7 @@ func (r *messageReader) cutSections() {
 			}
 			continue
 		}
-		switch at, from, back := r.findIntroduction(l, last, i > 0 && (i == final || last)); {
+		switch at, from, back := r.findIntroduction(l, last, i > 0 && (i == lastBlock || last)); {
 		case at < 0:
 		case back: // an instruction that follows its text
 			r.cut(0, at)
@@ -412,9 +412,9 @@ func (r *messageReader) cutSections() {
 			if r.mayBeWrong = true; r.isCutAfter(from) {
 				continue
 			}
-			if begins = strings.TrimSpace(r.stepStart[from:l.end()]) != "" && r.stepStart[from-1] != ':'; !begins {
+			if nextIsText = strings.TrimSpace(r.stepStart[from:l.end()]) != "" && r.stepStart[from-1] != ':'; !nextIsText {
 				r.cut(from, l.end())
-				text = true
+				isInText = true
 			}
 		}
 	}
@@ -444,11 +444,11 @@ func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (
 	}
 	for _, o := range instructionsIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
-		behind, colon := strings.TrimSpace(r.stepStart[l.start+o.end:]) != "", o.endsInColon()
+		hasTextAfter, colon := strings.TrimSpace(r.stepStart[l.start+o.end:]) != "", o.endsInColon()
 		switch {
 		case aboutUser.MatchString(l.text), o.endsInQuote():
-		case colon && behind && (workVerbs.Has(o.verb) || writingVerbs.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
-			o.concernsText() && behind && rest == "":
+		case colon && hasTextAfter && (workVerbs.Has(o.verb) || writingVerbs.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
+			o.concernsText() && hasTextAfter && rest == "":
 			return l.start + o.start, l.start + o.end, false
 		case inLastBlock && o.beginsLine && (o.concernsText() || replyWords.Has(o.verb)) && !introducingVerbs.Has(o.verb) && len(strings.Fields(o.text)) <= maxInstructionWords:
 			return l.start, l.start + o.end, true
@@ -663,8 +663,8 @@ func (r *messageReader) cutPastedLines() {
 
 // isValueRow reports whether a line is a row of values: "3,Ana,Lisbon,true".
 func isValueRow(s string) bool {
-	for _, by := range []string{",", "\t", ";"} {
-		if n := strings.Count(s, by); n >= 3 && strings.Count(s, by+" ") == 0 && strings.Count(s, " ") <= n {
+	for _, separator := range []string{",", "\t", ";"} {
+		if n := strings.Count(s, separator); n >= 3 && strings.Count(s, separator+" ") == 0 && strings.Count(s, " ") <= n {
 			return true
 		}
 	}
@@ -677,7 +677,7 @@ var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])
 // speaker must speak twice, because a form ("Name: Ana") has each label only once.
 func (r *messageReader) cutTranscripts() {
 	lines := map[string]int{}
-	from, to, total, twice := -1, -1, 0, false
+	from, to, total, repeats := -1, -1, 0, false
 	for _, l := range r.lines() {
 		if !strings.ContainsAny(l.text[:min(len(l.text), maxMailHead)], ":：") {
 			continue
@@ -686,17 +686,17 @@ func (r *messageReader) cutTranscripts() {
 		if m == nil {
 			continue
 		}
-		who := strings.ToLower(m[1])
-		lines[who]++
-		twice = twice || lines[who] > 1
+		name := strings.ToLower(m[1])
+		lines[name]++
+		repeats = repeats || lines[name] > 1
 		total++
 		if from < 0 {
 			from = l.start
 		}
 		to = l.end()
 	}
-	talk := lines["user"]+lines["human"] > 0 && lines["assistant"]+lines["ai"]+lines["bot"] > 0
-	if talk || len(lines) > 1 && twice && total > 2 {
+	isChat := lines["user"]+lines["human"] > 0 && lines["assistant"]+lines["ai"]+lines["bot"] > 0
+	if isChat || len(lines) > 1 && repeats && total > 2 {
 		r.cut(from, to)
 	}
 }

@@ -27,7 +27,7 @@ type marker struct {
 }
 
 // markersByForm groups the markers by their form; "holds" counts as "begins".
-var rowsByForm = sync.OnceValue(func() map[string][]marker {
+var markersByForm = sync.OnceValue(func() map[string][]marker {
 	out := map[string][]marker{}
 	for line := range bytes.Lines(wrappers) {
 		var r marker
@@ -52,7 +52,7 @@ func WithoutWrappers(message string) string {
 		rest, again = cutWrapper(rest)
 	}
 	rest = "\n" + withoutElements(rest)
-	for _, r := range rowsByForm()["ends"] {
+	for _, r := range markersByForm()["ends"] {
 		rest, _, _ = strings.Cut(rest, "\n"+r.Text)
 	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
@@ -73,12 +73,12 @@ func IsFromSubagent(message string) bool {
 }
 
 // maxPathBytes is the maximum length in bytes of the path of a working directory.
-const maxFolder = 512
+const maxPathBytes = 512
 
 // WorkingDirectory returns the absolute path of the working directory that a coding agent names in a system message or
 // in the wrapper of a user's words, or "".
 func WorkingDirectory(message string) string {
-	for _, r := range rowsByForm()["folder"] {
+	for _, r := range markersByForm()["folder"] {
 		for at := 0; ; {
 			i := strings.Index(message[at:], r.Text)
 			if i < 0 {
@@ -110,7 +110,7 @@ func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
 	}
 	path := strings.TrimRight(strings.TrimSpace(line), `/\`)
 	drive := len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
-	if len(path) > maxFolder || !drive && !strings.HasPrefix(path, "/") {
+	if len(path) > maxPathBytes || !drive && !strings.HasPrefix(path, "/") {
 		return ""
 	}
 	return path
@@ -118,12 +118,12 @@ func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
 
 func beginsWithMarker(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(rowsByForm()[form], func(r marker) bool { return strings.HasPrefix(message, r.Text) })
+	return slices.ContainsFunc(markersByForm()[form], func(r marker) bool { return strings.HasPrefix(message, r.Text) })
 }
 
 // cutWrapper removes one wrapper from the beginning of the message. hasMore reports whether another wrapper may follow.
-func cutWrapper(s string) (rest string, cut bool) {
-	for _, r := range rowsByForm()["begins"] {
+func cutWrapper(s string) (rest string, hasMore bool) {
+	for _, r := range markersByForm()["begins"] {
 		switch end := r.wrapperEnd(s); {
 		case !r.matchesStart(s):
 		case r.PersonElements != "":
@@ -182,7 +182,7 @@ func withoutElements(s string) string {
 	eachElement(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
 		case e.closing.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
-		case ownElements.Has(e.name):
+		case personElements.Has(e.name):
 			done = e.end
 			cut(e.start, e.end)
 			cut(e.closing.start, len(s)-len(strings.TrimLeft(s[e.closing.end:], " \t")))
@@ -243,7 +243,7 @@ func eachElement(s string, yield func(element) (next int)) {
 	}
 	next := 0
 	for i, t := range tags {
-		if t.start < next || t.isClosing || plainElements.Has(t.name) {
+		if t.start < next || t.isClosing || formattingElements.Has(t.name) {
 			continue
 		}
 		e := element{tag: t}

@@ -140,7 +140,7 @@ func TestFolderIsAnAbsolutePath(t *testing.T) {
 		"Keep to the rule. Working directory: /srv/app is meant here.": "",
 		"<cwd>/srv/app":                                                "",
 		"<cwd>/srv/app\n</cwd>":                                        "",
-		"Working directory: /" + strings.Repeat("a", maxFolder):        "",
+		"Working directory: /" + strings.Repeat("a", maxPathBytes):     "",
 	} {
 		if got := WorkingDirectory(message); got != want {
 			t.Errorf("in %q the folder is %q, want %q", message, got, want)

@@ -76,9 +76,9 @@ func (v *Vault) restoreFacts(ctx context.Context, edits []vaultstore.Edit) error
 
 // forgetDeleted retires the memories of deleted files in one run for each owner. If a run fails,
 // each file has its own run, so that only the failing file is refused.
-func (v *Vault) forgetDeleted(ctx context.Context, deleted []vaultstore.Edit) error {
+func (v *Vault) forgetDeleted(ctx context.Context, deletions []vaultstore.Edit) error {
 	byOwner := map[memory.Owner][]vaultstore.Edit{}
-	for _, e := range deleted {
+	for _, e := range deletions {
 		byOwner[e.Owner] = append(byOwner[e.Owner], e)
 	}
 	for owner, edits := range byOwner {

@@ -141,8 +141,8 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 }
 
 // commitAs commits with a message. until is the time of the last memory change that the message lists.
-func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, paths ...string) error {
-	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, paths...)
+func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, moreArgs ...string) error {
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, moreArgs...)
 	if name, _ := g.runGit(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
@@ -181,7 +181,7 @@ func redirectsGit(variable string) bool {
 	return false
 }
 
-const maxListed = 20
+const maxListedChanges = 20
 
 // commitMessage returns a commit message that lists the memory changes since the last commit, oldest first,
 // and the time of the last change.
@@ -211,8 +211,8 @@ func (g *vaultGit) commitMessage(ctx context.Context) (string, time.Time, error)
 		return lines[0], until, nil
 	}
 	subject := fmt.Sprintf("%s, and %d more", lines[0], len(lines)-1)
-	if len(lines) > maxListed {
-		lines = append(lines[:maxListed], "…")
+	if len(lines) > maxListedChanges {
+		lines = append(lines[:maxListedChanges], "…")
 	}
 	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
 }

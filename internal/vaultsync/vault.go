@@ -139,15 +139,15 @@ func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vau
 }
 
 // ScanWithReasons is like ScanAndApply, and also returns why edits were refused, by conflict file.
-func (v *Vault) ScanWithReasons(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
-	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirm, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
+func (v *Vault) ScanWithReasons(ctx context.Context, confirmDeletions bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirmDeletions, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
 	r, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{DeletionDelay: vaultstore.DeletionDelay}) // compare again, after the edits were answered
 	reasons := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, path := range r.Conflicts {
+	for _, path := range r.ConflictFiles {
 		base, _, _ := strings.Cut(path, ".conflict-")
 		reasons[path] = v.refusals[base+".md"]
 	}
@@ -162,7 +162,7 @@ func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
 	for _, p := range r.Problems {
 		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Reason)
 	}
-	if n := len(r.Unconfirmed); n > 0 {
+	if n := len(r.UnconfirmedDeletions); n > 0 {
 		v.warn("many files of the vault are missing, and their memories are not forgotten: loci doctor --confirm forgets them", "files", n)
 	}
 	n := len(r.Edits)
@@ -220,7 +220,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // some memory of the erased owner remains
 		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
-	case isFinal(err):
+	case isFinalError(err):
 		v.refusals[e.Path] = err.Error()
 		v.Log.Warn("a file of the vault was refused and kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
@@ -235,7 +235,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 }
 
 // isFinalError reports whether an error means that the edit is invalid and must not be retried.
-func isFinal(err error) bool {
+func isFinalError(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {
 			return true

@@ -24,7 +24,7 @@ type Blend struct {
 // from BlendReach before the first document to BlendReach after the last. reach[i] is the number of neighbours
 // before document i plus four times the number after. A document whose reach is 16 or more is skipped, and bit
 // i of far is set. The sum of weighted counts around a document must be below 65536.
-func AddBlend[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
+func AddBlendedScores[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
 	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendReach], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
 		lengths[:BlendDocuments])
 }

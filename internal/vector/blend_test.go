@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// blendRandom are plausible arguments of [AddBlend].
+// blendRandom are plausible arguments of [AddBlendedScores].
 func blendRandom(r *rand.Rand) (b Blend, scores []float32, counts, reach, kinds []uint8, lengths []int32) {
 	b = Blend{Scale: 1.0 / 180, Gain: 1.9, Base: 0.45, IDF: 9 * r.Float32(), Shares: [...]uint16{60, 20, 19, 9}}
 	for kind := 1; kind < len(b.Slopes); kind++ {
@@ -29,7 +29,7 @@ func blendRandom(r *rand.Rand) (b Blend, scores []float32, counts, reach, kinds 
 	return b, scores, counts, reach, kinds, lengths
 }
 
-// plainBlend is the definition of [AddBlend], one document after the other.
+// plainBlend is the definition of [AddBlendedScores], one document after the other.
 func plainBlend(b Blend, scores []float32, counts, reach, kinds []uint8, lengths []int32) (out []float32, far uint64) {
 	out = slices.Clone(scores)
 	for n := range out {
@@ -59,8 +59,8 @@ func TestAddBlendIsWhatEachDocumentHas(t *testing.T) {
 			lengthsFirst, lengthsLast := guarded(t, lengths)
 			scoresFirst, scoresLast := guarded(t, scores)
 			for _, far := range []uint64{
-				AddBlend(&b, scoresFirst, countsFirst, reachFirst, kindsFirst, lengthsFirst),
-				AddBlend(&b, scoresLast, countsLast, reachLast, kindsLast, lengthsLast),
+				AddBlendedScores(&b, scoresFirst, countsFirst, reachFirst, kindsFirst, lengthsFirst),
+				AddBlendedScores(&b, scoresLast, countsLast, reachLast, kindsLast, lengthsLast),
 			} {
 				if far != wantFar {
 					t.Fatalf("%s: of reach %v far are %b, want %b", Tier(), reach, far, wantFar)
@@ -80,7 +80,7 @@ func TestBlendIsBM25(t *testing.T) {
 	reach, kinds, lengths := make([]uint8, BlendDocuments), make([]uint8, BlendDocuments), make([]int32, BlendDocuments)
 	counts[BlendReach+10], counts[BlendReach+11] = 1, 2
 	reach[10], kinds[10], lengths[10] = 1<<2, 1, 2 // the one after it is around it
-	AddBlend(&b, scores, counts, reach, kinds, lengths)
+	AddBlendedScores(&b, scores, counts, reach, kinds, lengths)
 	const tf = (1*4 + 2*2) * 0.5
 	if want := float32(3 * tf * 2 / (tf + 0.25 + 0.125*2)); scores[10] != want {
 		t.Errorf("got %v, want %v", scores[10], want)

@@ -8,7 +8,7 @@ import (
 
 // maxZeroMagnitude is the largest absolute value below which [Quantize] treats a vector as zero, because the
 // scale would be subnormal and the division imprecise.
-const maxZero = 127 * 0x1p-126
+const maxZeroMagnitude = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
 // The value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter
@@ -16,7 +16,7 @@ const maxZero = 127 * 0x1p-126
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
-	if most < maxZero {
+	if most < maxZeroMagnitude {
 		clear(dst)
 		return 0, 0
 	}
@@ -78,14 +78,14 @@ func (b *Block) Grow(rows, dims int) {
 	b.growTo(tiles(len(b.Scales)+rows), dims)
 }
 
-func (b *Block) growTo(count, dims int) {
+func (b *Block) growTo(tileCount, dims int) {
 	from := b.capacityTiles(dims)
-	if count <= from {
+	if tileCount <= from {
 		return
 	}
-	values := make([]uint8, quads(dims)*count*tileQuadValues)
+	values := make([]uint8, quads(dims)*tileCount*tileQuadValues)
 	for i := range quads(dims) {
-		copy(values[i*count*tileQuadValues:], b.Values[i*from*tileQuadValues:][:from*tileQuadValues])
+		copy(values[i*tileCount*tileQuadValues:], b.Values[i*from*tileQuadValues:][:from*tileQuadValues])
 	}
 	b.Values = values
 }

@@ -276,7 +276,7 @@ func checkConversions(t *testing.T, v []float32) {
 		most = max(most, x, -x)
 	}
 	scale := most / 127
-	if most < maxZero {
+	if most < maxZeroMagnitude {
 		scale = 0
 	}
 	if s0 != scale {

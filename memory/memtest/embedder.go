@@ -20,7 +20,7 @@ type Embedder struct {
 	Name string // embedders with different names are different models with different vectors
 	Err  error  // if set, Embed fails with this error
 
-	embedded atomic.Int64
+	textCount atomic.Int64
 }
 
 // Fingerprint returns "words:NAME".
@@ -30,7 +30,7 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 func (e *Embedder) Dims() int { return Dims }
 
 // EmbeddedTexts returns the number of texts that Embed has embedded.
-func (e *Embedder) EmbeddedTexts() int { return int(e.embedded.Load()) }
+func (e *Embedder) EmbeddedTexts() int { return int(e.textCount.Load()) }
 
 // Embed returns each text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
@@ -40,7 +40,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	if e.Err != nil {
 		return nil, e.Err
 	}
-	e.embedded.Add(int64(len(texts)))
+	e.textCount.Add(int64(len(texts)))
 	out := make([][]float32, len(texts))
 	for i, t := range texts {
 		out[i] = embed(e.Name, t)

@@ -16,17 +16,17 @@ func ID(name string) string {
 // IDs generates UUIDv7s that sort in order of creation. All generators return the same sequence. The zero IDs
 // is ready to use.
 type IDs struct {
-	mu sync.Mutex
-	n  int64
+	mu    sync.Mutex
+	count int64
 }
 
 // New returns the next id.
 func (s *IDs) New() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.n++
-	at := Epoch.Add(time.Duration(s.n) * time.Millisecond)
-	return uuidV7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
+	s.count++
+	at := Epoch.Add(time.Duration(s.count) * time.Millisecond)
+	return uuidV7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.count)))
 }
 
 // uuidV7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits, version and

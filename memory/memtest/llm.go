@@ -13,11 +13,11 @@ const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 
 // ScriptLine is a scripted reply of an [LLM].
 type ScriptLine struct {
-	Prompt string // name of the answered prompt; empty answers any prompt
-	Text   string
-	Err    error // if set, Complete fails with this error
-	Hang   bool  // Complete waits until the context ends instead of replying
-	Always bool  // answer every matching prompt; otherwise the line answers one prompt
+	Prompt   string // name of the answered prompt; empty answers any prompt
+	Text     string
+	Err      error // if set, Complete fails with this error
+	Hangs    bool  // Complete waits until the context ends instead of replying
+	Reusable bool  // answer every matching prompt; otherwise the line answers one prompt
 }
 
 // LLM is a scripted model. Each prompt is answered by the first matching line of the script, which is then
@@ -48,7 +48,7 @@ func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, erro
 		return memory.Reply{}, ctx.Err()
 	case !ok:
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "the script has no line for prompt %q", p.Name)
-	case line.Hang:
+	case line.Hangs:
 		<-ctx.Done()
 		return memory.Reply{}, ctx.Err()
 	case line.Err != nil:
@@ -71,7 +71,7 @@ func (m *LLM) takeLine(p memory.Prompt) (ScriptLine, bool) {
 		return ScriptLine{}, false
 	}
 	line := m.remaining[i]
-	if !line.Always {
+	if !line.Reusable {
 		m.remaining = slices.Delete(m.remaining, i, i+1)
 	}
 	return line, true
@@ -88,5 +88,5 @@ func (m *LLM) Prompts() []memory.Prompt {
 func (m *LLM) UnusedLines() []ScriptLine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.remaining), func(l ScriptLine) bool { return l.Always })
+	return slices.DeleteFunc(slices.Clone(m.remaining), func(l ScriptLine) bool { return l.Reusable })
 }

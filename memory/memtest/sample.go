@@ -73,14 +73,14 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 
 // Batch returns a batch of alternating user and assistant turns of a conversation. firstIndex is the index
 // of the first turn.
-func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
+func Batch(owner memory.Owner, conversation string, firstIndex int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
 		role := memory.RoleUser
-		if (first+i)%2 == 1 {
+		if (firstIndex+i)%2 == 1 {
 			role = memory.RoleAssistant
 		}
-		b.Turns = append(b.Turns, Turn(owner, conversation, first+i, role, c))
+		b.Turns = append(b.Turns, Turn(owner, conversation, firstIndex+i, role, c))
 	}
 	return b
 }

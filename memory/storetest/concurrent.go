@@ -85,7 +85,7 @@ func versionsAreDense(r *rig) {
 }
 
 func oneWritePerBase(r *rig) {
-	f := r.add(ana, "counted")[0]
+	f := r.addFacts(ana, "counted")[0]
 	var won atomic.Int64
 	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
@@ -190,7 +190,7 @@ func readersSeeWholeRuns(r *rig) {
 	followIndex := func(s memory.Store) {
 		seen, lastVersion := map[string]bool{}, int64(0)
 		for ctx.Err() == nil {
-			version, err := s.Since(r.Context(), ana, modelName, lastVersion, func(i memory.IndexItem) error {
+			version, err := s.Since(r.Context(), ana, embedderFingerprint, lastVersion, func(i memory.IndexItem) error {
 				seen[i.ID] = !i.Removed
 				return nil
 			})

@@ -31,9 +31,9 @@ type CrashConfig struct {
 }
 
 const (
-	crashKills = 12
-	childEnv   = "LOCI_CRASH_CHILD" // environment variable with the child's plan as JSON
-	ackPrefix  = "acked "           // prefix of a line that acknowledges a write
+	defaultKills = 12
+	childPlanEnv = "LOCI_CRASH_CHILD" // environment variable with the child's plan as JSON
+	ackPrefix    = "acked "           // prefix of a line that acknowledges a write
 )
 
 // RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test binary as
@@ -42,7 +42,7 @@ const (
 // is opened and checked, and the next child continues with the first unacknowledged write. At the end every
 // turn must have been learned from once.
 func RunCrash(t *testing.T, c CrashConfig) {
-	if plan := os.Getenv(childEnv); plan != "" {
+	if plan := os.Getenv(childPlanEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
 			fmt.Printf("child: %v\n", err)
 			os.Exit(1)
@@ -51,14 +51,14 @@ func RunCrash(t *testing.T, c CrashConfig) {
 	}
 	t.Run("AtRandom", func(t *testing.T) {
 		p := newCrashParent(t, c)
-		for range p.kills(t) {
+		for range p.killCount(t) {
 			p.runRound(t, rand.IntN(60)+1, 0)
 		}
 		p.finish(t)
 	})
 	t.Run("AtNumberedPoints", func(t *testing.T) {
 		p := newCrashParent(t, c)
-		for point := range p.kills(t) {
+		for point := range p.killCount(t) {
 			if !p.runRound(t, 200, point+1) {
 				break // no child died: the store has no more points
 			}
@@ -69,7 +69,7 @@ func RunCrash(t *testing.T, c CrashConfig) {
 
 // crashParent runs children and collects their acknowledgements.
 type crashParent struct {
-	crash       CrashConfig
+	config      CrashConfig
 	path        string
 	testName    string // name of the test that the child runs
 	clockOffset int    // offset of the child's clock in hours; greater for each child, so that leases of dead children have expired
@@ -82,36 +82,36 @@ func clockAhead(hours int) func() time.Time {
 }
 
 func newCrashParent(t *testing.T, c CrashConfig) *crashParent {
-	return &crashParent{crash: c, path: filepath.Join(t.TempDir(), "store"), testName: path.Dir(t.Name())}
+	return &crashParent{config: c, path: filepath.Join(t.TempDir(), "store"), testName: path.Dir(t.Name())}
 }
 
-func (p *crashParent) kills(t *testing.T) int {
-	if p.crash.Kills > 0 {
-		return p.crash.Kills
+func (p *crashParent) killCount(t *testing.T) int {
+	if p.config.Kills > 0 {
+		return p.config.Kills
 	}
 	n, ok := envNumber(t, "LOCI_CRASH_KILLS")
 	switch {
 	case ok:
 		return n
 	case testing.Short():
-		return crashKills / 4
+		return defaultKills / 4
 	}
-	return crashKills
+	return defaultKills
 }
 
 // runRound runs a child until it has sent ackCount acknowledgements or, if point is not 0, has died at that
 // point. Then runRound checks the store. It reports whether the child died at the point.
-func (p *crashParent) runRound(t *testing.T, acks, point int) bool {
+func (p *crashParent) runRound(t *testing.T, ackCount, point int) bool {
 	t.Helper()
-	died := p.runChild(t, acks, point)
+	died := p.runChild(t, ackCount, point)
 	p.check(t)
 	if t.Failed() {
-		t.Fatalf("after a kill at acknowledgement %d or point %d", acks, point)
+		t.Fatalf("after a kill at acknowledgement %d or point %d", ackCount, point)
 	}
 	return died
 }
 
-func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
+func (p *crashParent) runChild(t *testing.T, ackCount, point int) bool {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(p.testName, "/", "$/^")+"$", "-test.count=1", "-test.timeout=5m")
 	plan, err := json.Marshal(childPlan{Path: p.path, KillPoint: int64(point), ClockOffset: p.clockOffset, AckedFacts: p.writes.facts})
@@ -119,7 +119,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 		t.Fatalf("plan: %v", err)
 	}
 	p.clockOffset++
-	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childEnv+"="+string(plan))
+	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childPlanEnv+"="+string(plan))
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
 	out, err := child.StdoutPipe()
@@ -129,7 +129,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	if err := child.Start(); err != nil {
 		t.Fatalf("start child: %v", err)
 	}
-	killed, failure := p.readAcks(out, acks, child.Process)
+	killed, failure := p.readAcks(out, ackCount, child.Process)
 	err = child.Wait()
 	var exit *exec.ExitError
 	if failure != "" || !errors.As(err, &exit) || exit.Exited() {
@@ -139,7 +139,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 }
 
 // readAcks reads acknowledgements until the child is dead. It kills the child after ackCount of them.
-func (p *crashParent) readAcks(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
+func (p *crashParent) readAcks(out io.Reader, ackCount int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		line, ok := strings.CutPrefix(lines.Text(), ackPrefix)
@@ -148,7 +148,7 @@ func (p *crashParent) readAcks(out io.Reader, acks int, child *os.Process) (kill
 			continue
 		}
 		p.writes.addLine(line)
-		if acks--; acks == 0 {
+		if ackCount--; ackCount == 0 {
 			killed = child.Kill() == nil
 		}
 	}
@@ -157,11 +157,11 @@ func (p *crashParent) readAcks(out io.Reader, acks int, child *os.Process) (kill
 
 func (p *crashParent) open(t *testing.T) *rig {
 	t.Helper()
-	s, err := p.crash.Open(p.path, clockAhead(p.clockOffset), func() {})
+	s, err := p.config.Open(p.path, clockAhead(p.clockOffset), func() {})
 	if err != nil {
 		t.Fatalf("open after the kill: %v", err)
 	}
-	return rigOn(t, s, nil)
+	return newRigOn(t, s, nil)
 }
 
 func (p *crashParent) check(t *testing.T) {

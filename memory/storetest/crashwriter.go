@@ -173,7 +173,7 @@ func (l *acknowledgedWrites) check(r *rig) {
 		for n := range l.facts[w] {
 			data.checkOnce(r, "fact", crashFact(w, n).ID)
 		}
-		data.checkWhole(r, w, l.exchanges[w])
+		data.checkNoPartialExchange(r, w, l.exchanges[w])
 	}
 	for _, turn := range l.learned {
 		data.checkOnce(r, "fact", learnedFact(turn).ID)
@@ -229,7 +229,7 @@ func (f *dataAfterKill) checkOnce(r *rig, kind, id string) {
 
 // checkNoPartialExchange checks a writer's exchanges, acknowledged or not: turns, vector, job and learned
 // fact of an exchange exist together or not at all.
-func (f *dataAfterKill) checkWhole(r *rig, writer, acknowledged int) {
+func (f *dataAfterKill) checkNoPartialExchange(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {
 		b := crashBatch(writer, n)

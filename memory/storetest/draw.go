@@ -38,16 +38,16 @@ func oneIn(t *rapid.T, n int, text func() string) string {
 
 func drawIndex(t *rapid.T) int { return rapid.IntRange(0, 4).Draw(t, "which") }
 
-func drawWords(t *rapid.T) string {
+func drawText(t *rapid.T) string {
 	return pickWord(t, `"Ana lives in Berlin"`, `"Ana LIVES in Łódź"`, `"100% of plan_b"`, `""`)
 }
 
-func drawTurn(t *rapid.T) string { return fmt.Sprint("t", drawIndex(t)) }
+func drawTurnID(t *rapid.T) string { return fmt.Sprint("t", drawIndex(t)) }
 
-func drawJob(t *rapid.T) string { return pickWord(t, "a", "b", "c") }
+func drawJobID(t *rapid.T) string { return pickWord(t, "a", "b", "c") }
 
-func drawLease(t *rapid.T) string {
-	return pickWord(t, "last", "last", "last", "last", "last", drawJob(t))
+func drawLeaseLabel(t *rapid.T) string {
+	return pickWord(t, "last", "last", "last", "last", "last", drawJobID(t))
 }
 
 // drawApply draws a step that applies a run, and sometimes steps that undo the run immediately.
@@ -57,15 +57,15 @@ func drawApply(t *rapid.T, owner string) []string {
 		clauses = append(clauses, drawChange(t))
 	}
 	for _, clause := range []string{
-		oneIn(t, 4, func() string { return fmt.Sprintf("vector f%d %s", drawIndex(t), drawWords(t)) }),
-		oneIn(t, 4, func() string { return fmt.Sprintf("vector %s %s", drawTurn(t), drawWords(t)) }),
-		oneIn(t, 2, func() string { return "job " + drawJob(t) + " kind=" + pickWord(t, "learn", "embed") }),
+		oneIn(t, 4, func() string { return fmt.Sprintf("vector f%d %s", drawIndex(t), drawText(t)) }),
+		oneIn(t, 4, func() string { return fmt.Sprintf("vector %s %s", drawTurnID(t), drawText(t)) }),
+		oneIn(t, 2, func() string { return "job " + drawJobID(t) + " kind=" + pickWord(t, "learn", "embed") }),
 	} {
 		if clause != "" {
 			clauses = append(clauses, clause)
 		}
 	}
-	run := oneIn(t, 6, func() string { return " lease=" + drawLease(t) })
+	run := oneIn(t, 6, func() string { return " lease=" + drawLeaseLabel(t) })
 	work := func(args string) string { return "apply " + owner + run + args + ": " + strings.Join(clauses, "; ") }
 	if oneIn(t, 4, func() string { return "undone" }) != "" {
 		return []string{
@@ -73,7 +73,7 @@ func drawApply(t *rapid.T, owner string) []string {
 			"undo " + owner + " limit=500 run=undone$n", "compare " + owner + " before active",
 		}
 	}
-	return []string{work(pickWord(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
+	return []string{work(pickWord(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurnID(t) }))}
 }
 
 // drawChange draws a change. If the action has a question mark and does not fit the target's current state,
@@ -88,7 +88,7 @@ func drawChange(t *rapid.T) string {
 		return pickWord(t, append(more, "add", "add", "update", "retire", "restore")...) + fits
 	}
 	status := " status=" + pickWord(t, "active", "active", "retired") + base
-	n, words := drawIndex(t), drawWords(t)
+	n, words := drawIndex(t), drawText(t)
 	switch pickWord(t, "fact", "fact", "fact", "link", "profile", "relation", "summary", "turn", "context", "conversation") {
 	case "link":
 		return fmt.Sprintf("%s link:l%d%s", action("link", "link", "unlink"), n, status)
@@ -119,15 +119,15 @@ func drawAppend(t *rapid.T, owner string) string {
 	var clauses, path []string
 	for i := range rapid.IntRange(0, 2).Draw(t, "turns") {
 		id := fmt.Sprint("t", first+i)
-		clauses, path = append(clauses, "turn "+id+" "+drawWords(t)), append(path, id)
+		clauses, path = append(clauses, "turn "+id+" "+drawText(t)), append(path, id)
 	}
 	if oneIn(t, 3, func() string { return "marked" }) != "" {
 		step += " run=" + pickWord(t, "mark", "again")
-		clauses = append(clauses, fmt.Sprintf("update? turn:%s status=%s", drawTurn(t), pickWord(t, "active", "replaced")))
+		clauses = append(clauses, fmt.Sprintf("update? turn:%s status=%s", drawTurnID(t), pickWord(t, "active", "replaced")))
 	}
 	for _, clause := range []string{
-		oneIn(t, 2, func() string { return "vector " + drawTurn(t) + " " + drawWords(t) }),
-		oneIn(t, 2, func() string { return "job " + drawJob(t) + " turns=" + drawTurn(t) }),
+		oneIn(t, 2, func() string { return "vector " + drawTurnID(t) + " " + drawText(t) }),
+		oneIn(t, 2, func() string { return "job " + drawJobID(t) + " turns=" + drawTurnID(t) }),
 		oneIn(t, 3, func() string {
 			return fmt.Sprintf("path %s after=t%d from=%d", strings.Join(path, " "), first-1, first)
 		}),
@@ -144,11 +144,11 @@ func drawQueue(t *rapid.T, owner string) string {
 	case "claim":
 		return "claim " + pickWord(t, "learn", "embed", "learn|embed") + " " + pickWord(t, "24h", "24h", "1s") + " as=last"
 	case "extend":
-		return "extend " + drawLease(t) + " " + pickWord(t, "24h", "1s")
+		return "extend " + drawLeaseLabel(t) + " " + pickWord(t, "24h", "1s")
 	case "finish":
-		return "finish " + drawLease(t) + " " + pickWord(t, "done=true", "cause=no", "park=true cause=never", "retry_at=+1m", "deferred=true retry_at=+1m")
+		return "finish " + drawLeaseLabel(t) + " " + pickWord(t, "done=true", "cause=no", "park=true cause=never", "retry_at=+1m", "deferred=true retry_at=+1m")
 	}
-	return "requeue " + owner + " " + drawJob(t)
+	return "requeue " + owner + " " + drawJobID(t)
 }
 
 func drawRead(t *rapid.T, owner string) string {

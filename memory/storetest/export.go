@@ -76,7 +76,7 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	}
 	out.Counts, err = r.Counts(r.Context(), owner)
 	r.must("counts", err)
-	out.Version, err = r.Since(r.Context(), owner, modelName, 0, func(i memory.IndexItem) error {
+	out.Version, err = r.Since(r.Context(), owner, embedderFingerprint, 0, func(i memory.IndexItem) error {
 		out.Items = append(out.Items, i)
 		return nil
 	})

@@ -88,10 +88,10 @@ func (v *values) parseInto(into reflect.Value, text string) error {
 		}
 		return nil
 	}
-	return v.parsePlain(into, text)
+	return v.parseBasicKind(into, text)
 }
 
-func (v *values) parsePlain(into reflect.Value, text string) error {
+func (v *values) parseBasicKind(into reflect.Value, text string) error {
 	switch into.Kind() {
 	case reflect.String:
 		if words, ok := strings.CutPrefix(text, "$"); ok {
@@ -194,12 +194,12 @@ func fieldOrMethod(v reflect.Value, name string) reflect.Value {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return reflect.Value{}
 	}
-	whole := v
+	pointer := v
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	} else {
-		whole = reflect.New(v.Type())
-		whole.Elem().Set(v)
+		pointer = reflect.New(v.Type())
+		pointer.Elem().Set(v)
 	}
 	if v.Kind() != reflect.Struct {
 		return reflect.Value{}
@@ -208,15 +208,15 @@ func fieldOrMethod(v reflect.Value, name string) reflect.Value {
 		return field
 	}
 	flat := strings.ReplaceAll(name, "_", "")
-	for i := range whole.NumMethod() {
-		method := whole.Type().Method(i)
+	for i := range pointer.NumMethod() {
+		method := pointer.Type().Method(i)
 		if strings.EqualFold(method.Name, flat) && method.Type.NumIn() == 1 && method.Type.NumOut() == 1 {
-			return whole.Method(i).Call(nil)[0]
+			return pointer.Method(i).Call(nil)[0]
 		}
 	}
 	for i := range v.NumField() {
-		if held := v.Field(i); held.Kind() == reflect.Pointer || held.Type() == reflect.TypeFor[memory.Memory]() {
-			if found := fieldOrMethod(held, name); found.IsValid() {
+		if fieldValue := v.Field(i); fieldValue.Kind() == reflect.Pointer || fieldValue.Type() == reflect.TypeFor[memory.Memory]() {
+			if found := fieldOrMethod(fieldValue, name); found.IsValid() {
 				return found
 			}
 		}

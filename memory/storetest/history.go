@@ -38,7 +38,7 @@ func RunHistory(t *testing.T, reference, open Open) {
 	set(strconv.Itoa(n))
 	defer set(previous)
 	rapid.Check(t, func(rt *rapid.T) {
-		history := histories.Draw(rt, "history")
+		history := historyGenerator.Draw(rt, "history")
 		want, got := newRecordingRun(t, reference), newRecordingRun(t, open)
 		defer func() {
 			_ = want.Close() // errors of closing are not compared
@@ -50,7 +50,7 @@ func RunHistory(t *testing.T, reference, open Open) {
 	})
 }
 
-var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
+var historyGenerator = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
 const defaultHistories = 25
 
@@ -109,33 +109,33 @@ type stepResult struct {
 	Value any
 }
 
-func (p *scriptRun) runForResult(step string) (a stepResult) {
-	l, err := parseLine(step)
+func (p *scriptRun) runForResult(step string) (result stepResult) {
+	l, err := parseStep(step)
 	p.must(step, err)
 	p.recordFailures(func() {
 		var err error
-		a.Value, err = p.runStep(l)
+		result.Value, err = p.runStep(l)
 		if err == nil {
-			p.checkResult(&scriptStep{verb: l.verb, text: l.text, label: l.label}, a.Value, nil)
+			p.checkResult(&scriptStep{verb: l.verb, text: l.text, label: l.label}, result.Value, nil)
 		}
-		switch value := a.Value.(type) {
+		switch value := result.Value.(type) {
 		case memory.Job:
 			value.Lease.Token = ""
-			a.Value = value
+			result.Value = value
 		case memory.Lease:
 			value.Token = ""
-			a.Value = value
+			result.Value = value
 		}
 		if err != nil {
-			a = stepResult{Code: memory.Code("unexpected: " + err.Error())}
+			result = stepResult{Code: memory.Code("unexpected: " + err.Error())}
 		}
 		for _, code := range []memory.Code{memory.Invalid, memory.NotFound, memory.Conflict, memory.Duplicate, memory.Gone, memory.LeaseLost} {
 			if errors.Is(err, code) {
-				a.Code = code
+				result.Code = code
 			}
 		}
 	})
-	return a
+	return result
 }
 
 // newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
@@ -143,7 +143,7 @@ func (p *scriptRun) runForResult(step string) (a stepResult) {
 func newRecordingRun(t *testing.T, open Open) *scriptRun {
 	clock := new(memtest.Clock)
 	clock.SetStep(-1)
-	p := newScriptRun(rigOn(&failureRecorder{ctx: t.Context()}, open(t, clock.Now), clock))
+	p := newScriptRun(newRigOn(&failureRecorder{ctx: t.Context()}, open(t, clock.Now), clock))
 	for _, job := range []string{"a", "b", "c", "last"} {
 		p.leases[job] = memory.Lease{Owner: ana, Job: job, Token: "none"}
 	}

@@ -22,14 +22,14 @@ type scriptStep struct {
 // word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
 // isPunctuation marks the words => : ; and comma.
 type word struct {
-	key, value  string
-	punctuation bool
+	key, value    string
+	isPunctuation bool
 }
 
 // parseScript parses a script: one step per line; an indented line continues the previous line; # begins a
 // comment. The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value
 // with spaces is in single quotes.
-func parse(script string) ([]*scriptStep, error) {
+func parseScript(script string) ([]*scriptStep, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
 		switch trimmed := strings.TrimSpace(text); {
@@ -42,7 +42,7 @@ func parse(script string) ([]*scriptStep, error) {
 	}
 	var lines []*scriptStep
 	for _, text := range unrollEach(steps) {
-		l, err := parseLine(text)
+		l, err := parseStep(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
 		}
@@ -77,18 +77,18 @@ func unrollEach(steps []string) []string {
 	return out
 }
 
-func parseLine(text string) (*scriptStep, error) {
+func parseStep(text string) (*scriptStep, error) {
 	words, err := parseWords(text)
 	if err != nil {
 		return nil, err
 	}
 	l := &scriptStep{text: text, verb: words[0].value}
 	words = words[1:]
-	if i := slices.Index(words, word{value: "=>", punctuation: true}); i >= 0 {
+	if i := slices.Index(words, word{value: "=>", isPunctuation: true}); i >= 0 {
 		l.hasWant, l.want = true, splitWords(words[i+1:], ",")
 		words = words[:i]
 	}
-	if i := slices.Index(words, word{value: ":", punctuation: true}); i >= 0 {
+	if i := slices.Index(words, word{value: ":", isPunctuation: true}); i >= 0 {
 		l.clauses = splitWords(words[i+1:], ";")
 		words = words[:i]
 	}
@@ -105,7 +105,7 @@ func parseLine(text string) (*scriptStep, error) {
 func splitWords(words []word, mark string) [][]word {
 	var out [][]word
 	for len(words) > 0 {
-		i := slices.Index(words, word{value: mark, punctuation: true})
+		i := slices.Index(words, word{value: mark, isPunctuation: true})
 		if i < 0 {
 			return append(out, words)
 		}
@@ -134,7 +134,7 @@ func parseWords(text string) ([]word, error) {
 func nextWord(text string) (word, string, error) {
 	for _, mark := range []string{"=>", ":", ";", ","} {
 		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {
-			return word{value: mark, punctuation: true}, rest, nil
+			return word{value: mark, isPunctuation: true}, rest, nil
 		}
 	}
 	var w word

@@ -73,7 +73,7 @@ func newScriptRun(r *rig) *scriptRun {
 // runSteps runs the steps of a script.
 func (p *scriptRun) runSteps(script string) {
 	p.Helper()
-	lines, err := parse(script)
+	lines, err := parseScript(script)
 	p.must("parse", err)
 	for _, l := range lines {
 		answer, err := p.runStep(l)
@@ -120,12 +120,12 @@ func (p *scriptRun) checkResult(l *scriptStep, answer any, err error) {
 		want = nil
 	}
 	if len(rows) != len(want) || more != l.hasMore {
-		p.Errorf("%s\ngot %s", l.text, showAll(rows, l.hasMore))
+		p.Errorf("%s\ngot %s", l.text, formatRows(rows, l.hasMore))
 		return
 	}
 	for i, row := range rows {
 		if wrong := p.rowDifference(row, want[i]); wrong != "" {
-			p.Errorf("%s\nrow %d: %s\ngot %s", l.text, i+1, wrong, showAll(rows, l.hasMore))
+			p.Errorf("%s\nrow %d: %s\ngot %s", l.text, i+1, wrong, formatRows(rows, l.hasMore))
 		}
 	}
 }
@@ -191,11 +191,11 @@ func (p *scriptRun) checkAbsent(owner memory.Owner, word string) {
 	for name, at := range p.writeTimes {
 		all["the past as of "+name] = p.export(owner, memory.At{AsOf: at})
 	}
-	for what, v := range all {
+	for readName, v := range all {
 		data, err := json.Marshal(v)
 		p.must("marshal", err)
 		if strings.Contains(strings.ToLower(string(data)), word) {
-			p.Errorf("%s still contains %s: %s", what, word, data)
+			p.Errorf("%s still contains %s: %s", readName, word, data)
 		}
 	}
 	if found := p.list(owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Text: word}); len(found) > 0 {
@@ -238,7 +238,7 @@ func rowsOf(answer any) []reflect.Value {
 func (p *scriptRun) rowDifference(row reflect.Value, want []word) string {
 	if counts, ok := row.Interface().(memory.Counts); ok { // counts that want does not name must be 0
 		var all memory.Counts
-		p.fill(&all, want)
+		p.fillFields(&all, want)
 		return difference(counts, all)
 	}
 	for _, w := range want {
@@ -266,19 +266,19 @@ func (p *scriptRun) rowDifference(row reflect.Value, want []word) string {
 	return ""
 }
 
-func showAll(rows []reflect.Value, more bool) string {
+func formatRows(rows []reflect.Value, hasMore bool) string {
 	var out []string
 	for _, row := range rows {
 		out = append(out, fmt.Sprintf("%s %+v", rowName(row), row.Interface()))
 	}
-	if more {
+	if hasMore {
 		out = append(out, "...")
 	}
 	return fmt.Sprintf("%d rows\n\t%s", len(rows), strings.Join(out, "\n\t"))
 }
 
-// fill sets the fields of a struct from the KEY=VALUE words.
-func (p *scriptRun) fill(into any, words []word) {
+// fillFields sets the fields of a struct from the KEY=VALUE words.
+func (p *scriptRun) fillFields(into any, words []word) {
 	p.Helper()
 	for _, w := range words {
 		if w.key == "" {
@@ -362,8 +362,8 @@ func (p *scriptRun) checkLastWritten(owner memory.Owner) {
 		p.checkEqual("as journalled: "+target+" of "+string(owner), journal[0].After, want, ignoreStoreFields)
 	}
 	for id, want := range p.turns[owner] {
-		if mark, ok := p.latestStates[owner]["turn:"+id]; ok {
-			want.Status = mark.Status()
+		if turnState, ok := p.latestStates[owner]["turn:"+id]; ok {
+			want.Status = turnState.Status()
 		}
 		p.checkEqual("as appended: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, ignoreStoreFields)
 	}
@@ -374,8 +374,8 @@ func (p *scriptRun) checkLastWritten(owner memory.Owner) {
 func (p *scriptRun) currentStates(owner memory.Owner) map[string]memory.State {
 	p.Helper()
 	all := p.snapshot(owner)
-	images := map[string]memory.State{}
-	add := func(i memory.State) { images[i.Target()] = i }
+	states := map[string]memory.State{}
+	add := func(i memory.State) { states[i.Target()] = i }
 	for _, m := range all.Export.Memories {
 		switch {
 		case m.Link != nil:
@@ -403,10 +403,10 @@ func (p *scriptRun) currentStates(owner memory.Owner) map[string]memory.State {
 		add(memory.State{Context: &c})
 	}
 	for _, c := range all.Conversations {
-		mark := c.State()
-		add(memory.State{Conversation: &mark})
+		conversation := c.State()
+		add(memory.State{Conversation: &conversation})
 	}
-	return images
+	return states
 }
 
 // ignoreStoreFields ignores fields that the store sets, and compares times as rounded by stores.
@@ -437,8 +437,8 @@ func (p *scriptRun) latestState(owner memory.Owner, target string) memory.State 
 	p.Helper()
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "conversation" {
-		mark, _ := p.conversationState(owner, id)
-		return memory.State{Conversation: &mark}
+		conversation, _ := p.conversationState(owner, id)
+		return memory.State{Conversation: &conversation}
 	}
 	if latest, ok := p.stepStates[target]; ok {
 		return cloneState(latest)
@@ -446,7 +446,7 @@ func (p *scriptRun) latestState(owner memory.Owner, target string) memory.State 
 	if latest, ok := p.latestStates[owner][target]; ok {
 		return cloneState(latest)
 	}
-	return p.sample(owner, kind, id)
+	return p.sampleState(owner, kind, id)
 }
 
 // conversationState returns the changeable part of a conversation, and whether the conversation exists.
@@ -460,7 +460,7 @@ func (p *scriptRun) conversationState(owner memory.Owner, id string) (memory.Con
 	return page.Conversations[0].State(), true
 }
 
-func (p *scriptRun) sample(owner memory.Owner, kind, id string) memory.State {
+func (p *scriptRun) sampleState(owner memory.Owner, kind, id string) memory.State {
 	switch kind {
 	case "fact":
 		f := memtest.Fact(owner, id)

@@ -31,7 +31,7 @@ func RunReopen(t *testing.T, open OpenAt) {
 		newScriptRun(r).writeSamples(o)
 	}
 	r.must("save trace", r.SaveTraces(r.Context(), 5, trace))
-	r.apply(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnChange(memory.ActionUpdate, "c0", memory.Replaced))
+	r.applyChanges(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnChange(memory.ActionUpdate, "c0", memory.Replaced))
 	held, err := r.Claim(r.Context(), learnKinds, time.Minute)
 	r.must("claim", err)
 	before := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
@@ -53,14 +53,14 @@ func RunReopen(t *testing.T, open OpenAt) {
 	if again := r.applyRun(ana, memtest.Run("furnish")); !again.Again {
 		r.Errorf("a run that was applied before: got %+v, want Again set", again)
 	}
-	if next := r.append(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != before[ana].Version+1 || !next.At.After(before[ana].Journal[0].At) {
+	if next := r.appendBatch(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != before[ana].Version+1 || !next.At.After(before[ana].Journal[0].At) {
 		r.Errorf("next write: got %+v, want version %d and a later time", next, before[ana].Version+1)
 	}
 	r.must("finish with the lease from before closing", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
 	newFact := memtest.Fact(ana, "unheard of")
 	twin := newFact
 	twin.ID = memtest.ID("twin")
-	r.apply(ana, memtest.Add(newFact))
+	r.applyChanges(ana, memtest.Add(newFact))
 	if _, err := r.Apply(r.Context(), ana, r.run(), memtest.Add(twin)); !errors.Is(err, memory.Duplicate) {
 		r.Errorf("a duplicate: got %v, want %s", err, memory.Duplicate)
 	}

@@ -39,15 +39,15 @@ type rig struct {
 	memory.Store                // store of the current step
 	stores       []memory.Store // all replicas of the store on one database; without replicas only the store
 	clock        *memtest.Clock
-	runs         int
+	runCount     int
 }
 
 func newRig(t *testing.T, open Open) *rig {
 	clock := new(memtest.Clock)
-	return rigOn(t, open(t, clock.Now), clock)
+	return newRigOn(t, open(t, clock.Now), clock)
 }
 
-func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
+func newRigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
 	r := &rig{TB: tb, Store: s, stores: []memory.Store{s}, clock: clock}
 	if all, ok := s.(*Replicas); ok {
 		r.Store, r.stores = all.Stores[0], all.Stores
@@ -72,12 +72,12 @@ func (r *rig) Close() error {
 
 // run returns a run with a new id.
 func (r *rig) run() memory.Run {
-	r.runs++
-	return memtest.Run(fmt.Sprintf("run %d", r.runs))
+	r.runCount++
+	return memtest.Run(fmt.Sprintf("run %d", r.runCount))
 }
 
 // applyChanges applies changes that must succeed.
-func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
+func (r *rig) applyChanges(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
 	return r.applyRun(owner, r.run(), changes...)
 }
@@ -90,7 +90,7 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 	return receipt
 }
 
-func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
+func (r *rig) appendBatch(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
 	r.nextReplica()
 	receipt, err := r.Append(r.Context(), owner, b)
@@ -99,7 +99,7 @@ func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 }
 
 // addFacts adds facts and returns them as stored.
-func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
+func (r *rig) addFacts(owner memory.Owner, contents ...string) []memory.Fact {
 	r.Helper()
 	var changes []memory.Change
 	var ids []string
@@ -107,7 +107,7 @@ func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 		f := memtest.Fact(owner, c)
 		changes, ids = append(changes, memtest.Add(f)), append(ids, f.ID)
 	}
-	r.apply(owner, changes...)
+	r.applyChanges(owner, changes...)
 	var facts []memory.Fact
 	for _, id := range ids {
 		facts = append(facts, r.fact(owner, id))
@@ -173,7 +173,7 @@ func (r *rig) version(owner memory.Owner) int64 {
 
 var learnKinds = []memory.JobKind{memory.JobLearn}
 
-var modelName = new(memtest.Embedder).Fingerprint()
+var embedderFingerprint = new(memtest.Embedder).Fingerprint()
 
 // must checks that err is nil.
 func (r *rig) must(label string, err error) {

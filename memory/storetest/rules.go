@@ -21,10 +21,10 @@ var goRules = []rule{
 }
 
 func sinceStopsOnYieldError(r *rig) {
-	r.add(ana, "one", "two", "three")
+	r.addFacts(ana, "one", "two", "three")
 	enough := errors.New("enough")
 	seen := 0
-	_, err := r.Since(r.Context(), ana, modelName, 0, func(i memory.IndexItem) error {
+	_, err := r.Since(r.Context(), ana, embedderFingerprint, 0, func(i memory.IndexItem) error {
 		if got, err := r.Get(r.Context(), ana, i.ID); err != nil || len(got) != 1 {
 			r.Errorf("get from within yield: got %v, %v", got, err)
 		}
@@ -39,8 +39,8 @@ func sinceStopsOnYieldError(r *rig) {
 }
 
 func vectorModels(r *rig) {
-	facts := r.add(ana, "one", "two")
-	r.add(ben, "three")
+	facts := r.addFacts(ana, "one", "two")
+	r.addFacts(ben, "three")
 	embed := func(f memory.Fact, embedder string, values ...float32) {
 		run := r.run()
 		run.Vectors = []memory.Vector{{Memory: f.ID, Model: embedder, Values: values}}
@@ -66,7 +66,7 @@ func limitsAreCapped(r *rig) {
 	for i := range many {
 		changes = append(changes, memtest.Add(memtest.Fact(ana, fmt.Sprint("fact ", i))))
 	}
-	r.apply(ana, changes...)
+	r.applyChanges(ana, changes...)
 	for limit, want := range map[int]int{0: 50, -1: 50, 1: 1, 500: 500, 501: 500, 1 << 30: 500} {
 		page, err := r.List(r.Context(), ana, memory.Query{Limit: limit})
 		if err != nil || len(page.Memories) != want || page.Next == "" {
@@ -83,8 +83,8 @@ func limitsAreCapped(r *rig) {
 }
 
 func manyIDsInOneCall(r *rig) {
-	facts := r.add(ana, "one", "two", "three")
-	r.add(ben, "one")
+	facts := r.addFacts(ana, "one", "two", "three")
+	r.addFacts(ben, "one")
 	ids, owners := make([]string, 3000), make([]memory.Owner, 2000)
 	for i := range ids {
 		ids[i] = facts[i%3].ID
@@ -109,7 +109,7 @@ func valuesAreNotRetained(r *rig) {
 	vector := memtest.Vector(fact.ID, fact.Content)
 	run := r.run()
 	run.Vectors = []memory.Vector{vector}
-	r.append(ana, b)
+	r.appendBatch(ana, b)
 	r.applyRun(ana, run, memtest.Add(fact))
 	before := r.deepCopy(r.snapshot(ana))
 
@@ -148,7 +148,7 @@ func (r *rig) deepCopy(s snapshot) snapshot {
 }
 
 func closeTwice(r *rig) {
-	r.add(ana, "one")
+	r.addFacts(ana, "one")
 	r.must("close", r.Close())
 	r.must("close again", r.Close())
 }

@@ -82,7 +82,7 @@ func (p *scriptRun) callStep(l *scriptStep) (any, error) {
 		}
 		v := reflect.New(param).Elem()
 		if isStruct(param) {
-			p.fill(v.Addr().Interface(), l.args)
+			p.fillFields(v.Addr().Interface(), l.args)
 		} else {
 			p.must(l.text, p.parseInto(v, p.nextArg(l)))
 		}
@@ -130,7 +130,7 @@ func (p *scriptRun) parseVariadic(l *scriptStep, elem reflect.Type) []reflect.Va
 		if t, ok := v.Interface().(*memory.Trace); ok {
 			*t = sampleTrace
 		}
-		p.fill(v.Interface(), clause)
+		p.fillFields(v.Interface(), clause)
 		if t, ok := v.Interface().(*memory.Trace); ok {
 			p.traces[string(t.Owner)+" "+t.ID] = *t
 		}
@@ -160,7 +160,7 @@ func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (r
 		p.cursors[l.label], l.hasMore = next, next != ""
 		return page.Field(0).Interface(), err
 	}
-	all := func(size int64) (rows reflect.Value, err error) {
+	readAll := func(size int64) (rows reflect.Value, err error) {
 		limit.SetInt(size)
 		for cursor.SetString(""); ; {
 			page, err := read()
@@ -178,9 +178,9 @@ func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (r
 			cursor.SetString(next)
 		}
 	}
-	rows, err := all(0)
+	rows, err := readAll(0)
 	for size := range min(int64(rows.Len()), 2) {
-		small, err := all(size + 1)
+		small, err := readAll(size + 1)
 		p.must(l.text, err)
 		p.checkEqual(fmt.Sprintf("%s\n%d a page", l.text, size+1), small.Interface(), rows.Interface())
 	}
@@ -190,7 +190,7 @@ func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (r
 // applyStep runs apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
 func (p *scriptRun) applyStep(l *scriptStep) (any, error) {
 	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
-	p.fill(&run, l.args)
+	p.fillFields(&run, l.args)
 	changes := p.parseClauses(owner, l.clauses, &run.Jobs, &run.Vectors)
 	return p.recordWrite(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
 }
@@ -212,11 +212,11 @@ func (p *scriptRun) parseClauses(owner memory.Owner, clauses [][]word, jobs *[]m
 		switch names := plainWords(clause); names[0] {
 		case "job":
 			j := memory.Job{ID: names[1], Owner: owner, Kind: memory.JobLearn}
-			p.fill(&j, clause)
+			p.fillFields(&j, clause)
 			*jobs = append(*jobs, j)
 		case "vector":
 			v := memtest.Vector(names[1], names[2])
-			p.fill(&v, clause)
+			p.fillFields(&v, clause)
 			*vectors = append(*vectors, v)
 		default:
 			for _, c := range p.makeChanges(owner, memory.Action(names[0]), names[1:], clause) {
@@ -268,7 +268,7 @@ func (p *scriptRun) makeChanges(owner memory.Owner, action memory.Action, names 
 			c.Base = p.versionOf(owner, c.After) + int64(len(w.value)-len("same"))
 			continue
 		}
-		p.fill(&c, []word{w})
+		p.fillFields(&c, []word{w})
 	}
 	if action == memory.ActionReplace {
 		return memory.Replace(*old.Fact, *c.After.Fact, c.After.Fact.ObservedAt, c.Reason, memtest.Person)
@@ -330,7 +330,7 @@ func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	b := memory.Batch{Conversation: memtest.Conversation(owner, p.nextArg(l))}
 	first := 0
-	own := slices.DeleteFunc(slices.Clone(l.args), func(w word) bool {
+	conversationArgs := slices.DeleteFunc(slices.Clone(l.args), func(w word) bool {
 		switch w.key {
 		case "run":
 			b.Run = w.value
@@ -339,26 +339,26 @@ func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 		}
 		return w.key == "run" || w.key == "from"
 	})
-	p.fill(&b.Conversation, own)
-	for _, words := range plainWords(own) {
+	p.fillFields(&b.Conversation, conversationArgs)
+	for _, words := range plainWords(conversationArgs) {
 		b.Turns = append(b.Turns, turnAt(b.Conversation, first+len(b.Turns), words))
 	}
-	var rest [][]word
+	var changeClauses [][]word
 	for _, clause := range l.clauses {
 		switch names := plainWords(clause); names[0] {
 		case "turn":
 			t := turnAt(b.Conversation, first+len(b.Turns), names[2])
 			t.ID, t.Chain = names[1], "chain "+names[1]
-			p.fill(&t, clause)
+			p.fillFields(&t, clause)
 			b.Turns = append(b.Turns, t)
 		case "path":
 			b.Path = &memory.Path{Turns: names[1:]}
-			p.fill(b.Path, clause)
+			p.fillFields(b.Path, clause)
 		default:
-			rest = append(rest, clause)
+			changeClauses = append(changeClauses, clause)
 		}
 	}
-	b.Changes = p.parseClauses(owner, rest, &b.Jobs, &b.Vectors)
+	b.Changes = p.parseClauses(owner, changeClauses, &b.Jobs, &b.Vectors)
 	receipt, err := p.recordWrite(l, owner, b.Changes, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
 	if err == nil && !receipt.Again {
 		for _, t := range b.Turns {
@@ -386,7 +386,7 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
 	run.Kind = "erase"
-	p.fill(&run, l.args)
+	p.fillFields(&run, l.args)
 	p.parseClauses(owner, l.clauses, &run.Jobs, &run.Vectors)
 	receipt, err := p.recordWrite(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, plainWords(l.args)...) })
 	if err == nil && !receipt.Again {
@@ -399,9 +399,9 @@ func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 func (p *scriptRun) undoStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	var q memory.ChangeQuery
-	p.fill(&q, l.args)
-	back := undoChanges(p.changes(owner, q))
-	return p.recordWrite(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
+	p.fillFields(&q, l.args)
+	reverts := undoChanges(p.changes(owner, q))
+	return p.recordWrite(l, owner, reverts, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), reverts...) })
 }
 
 // sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get, that a
@@ -412,9 +412,9 @@ func (p *scriptRun) sinceStep(l *scriptStep) (any, error) {
 		After int64
 		Model string
 	}
-	query.Model = modelName
+	query.Model = embedderFingerprint
 	p.must(l.text, p.parseInto(reflect.ValueOf(&query.After).Elem(), p.nextArg(l)))
-	p.fill(&query, l.args)
+	p.fillFields(&query, l.args)
 	var items []memory.IndexItem
 	version, err := p.Since(p.ctx, owner, query.Model, query.After, func(i memory.IndexItem) error {
 		items = append(items, i)
@@ -438,20 +438,20 @@ func (p *scriptRun) sinceStep(l *scriptStep) (any, error) {
 // lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get and list.
 func (p *scriptRun) lookStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
-	look := memory.ReadSet{IDs: plainWords(l.args)}
+	set := memory.ReadSet{IDs: plainWords(l.args)}
 	for _, clause := range l.clauses {
 		var q memory.Query
-		p.fill(&q, clause)
-		look.Queries = append(look.Queries, q)
+		p.fillFields(&q, clause)
+		set.Queries = append(set.Queries, q)
 	}
-	seen, err := memory.ReadBatch(p.ctx, p.Store, owner, look)
+	got, err := memory.ReadBatch(p.ctx, p.Store, owner, set)
 	if err != nil {
-		return seen, err
+		return got, err
 	}
-	want, err := memory.ReadBatch(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // read with Get and List
+	want, err := memory.ReadBatch(p.ctx, struct{ memory.Store }{p.Store}, owner, set) // read with Get and List
 	p.must(l.text, err)
-	p.checkEqual(l.text, seen, want)
-	return seen.Memories, nil
+	p.checkEqual(l.text, got, want)
+	return got.Memories, nil
 }
 
 // concurrentResult counts the results of a step that several goroutines ran.
@@ -467,8 +467,8 @@ func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 	var result concurrentResult
 	receipts := map[string]bool{}
 	p.runConcurrently(func(s memory.Store, w int) {
-		worker := newScriptRun(rigOn(p.TB, s, p.rig.clock))
-		step, err := parseLine(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
+		worker := newScriptRun(newRigOn(p.TB, s, p.rig.clock))
+		step, err := parseStep(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
 		worker.must(l.text, err)
 		step.hasWant, step.want = false, nil
 		answer, err := worker.runStep(step)
@@ -524,7 +524,7 @@ func (p *scriptRun) compareData(l *scriptStep, owner memory.Owner) {
 		return
 	}
 	var at memory.At
-	p.fill(&at, l.args)
+	p.fillFields(&at, l.args)
 	p.checkEqual(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
 }
 

@@ -52,40 +52,40 @@ func readArguments(raw json.RawMessage, parameters []string) (*arguments, error)
 	if json.Unmarshal(raw, &nested) == nil && nested != "" { // some models send the object inside a string
 		raw = json.RawMessage(nested)
 	}
-	var in map[string]json.RawMessage
-	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &in) != nil {
+	var received map[string]json.RawMessage
+	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &received) != nil {
 		return nil, memory.Errorf(memory.Invalid, "the arguments are not a JSON object")
 	}
-	if len(in) > maxArguments {
-		return nil, memory.Errorf(memory.Invalid, "%d arguments are too many; valid: %s", len(in), strings.Join(parameters, ", "))
+	if len(received) > maxArguments {
+		return nil, memory.Errorf(memory.Invalid, "%d arguments are too many; valid: %s", len(received), strings.Join(parameters, ", "))
 	}
 	a := &arguments{values: map[string]json.RawMessage{}}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if string(in[name]) == "null" {
+	for _, name := range slices.Sorted(maps.Keys(received)) {
+		if string(received[name]) == "null" {
 			continue
 		}
-		parameter := parameterOf(name, in, parameters)
+		parameter := parameterOf(name, received, parameters)
 		if parameter == "" {
 			return nil, memory.Errorf(memory.Invalid, "unknown argument %q; valid: %s", httpx.Truncate(name, 60), strings.Join(parameters, ", "))
 		}
 		if _, duplicate := a.values[parameter]; duplicate {
 			return nil, memory.Errorf(memory.Invalid, "%s: duplicate argument, also named %q", parameter, httpx.Truncate(name, 60))
 		}
-		a.values[parameter] = in[name]
+		a.values[parameter] = received[name]
 	}
 	return a, nil
 }
 
 // parameterOf returns the parameter with a name or alias, or "" if no parameter has it. An alias is ignored if
 // the call also has the parameter's own name.
-func parameterOf(name string, in map[string]json.RawMessage, parameters []string) string {
+func parameterOf(name string, received map[string]json.RawMessage, parameters []string) string {
 	for _, p := range parameters {
 		if normalizeName(p) == normalizeName(name) {
 			return p
 		}
 	}
 	for _, p := range parameters {
-		if _, own := in[p]; !own && slices.Contains(aliases[p], normalizeName(name)) {
+		if _, hasOwnName := received[p]; !hasOwnName && slices.Contains(aliases[p], normalizeName(name)) {
 			return p
 		}
 	}

@@ -65,8 +65,8 @@ func New(e *engine.Engine, o Options) http.Handler {
 }
 
 // newTransport returns a handler for MCP's streamable HTTP, without sessions and with JSON responses.
-func newTransport(server func(*http.Request) *mcp.Server) http.Handler {
-	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+func newTransport(serverFor func(*http.Request) *mcp.Server) http.Handler {
+	h := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
 		DisableLocalhostProtection: true, // httpx.Guard checks Host and Origin
 	})
@@ -100,10 +100,10 @@ func (d *handler) newServer(profile string) *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	verbs := d.toolFuncs()
+	funcs := d.toolFuncs()
 	for _, t := range loadTools() {
 		if profile == ChatGPT || t.Name != "search" && t.Name != "fetch" {
-			s.AddTool(t, toolHandler(t, verbs[t.Name]))
+			s.AddTool(t, toolHandler(t, funcs[t.Name]))
 		}
 	}
 	d.addResources(s)
@@ -134,7 +134,7 @@ type textResult interface{ text() string }
 
 // toolHandler parses a call's arguments and encodes the result. Errors are results too, so that the model reads
 // them and can try again.
-func toolHandler(t *mcp.Tool, do toolFunc) mcp.ToolHandler {
+func toolHandler(t *mcp.Tool, execute toolFunc) mcp.ToolHandler {
 	parameters := parameterNames(t)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := func() (any, error) {
@@ -149,7 +149,7 @@ func toolHandler(t *mcp.Tool, do toolFunc) mcp.ToolHandler {
 			if err != nil {
 				return nil, err
 			}
-			return do(ctx, c, a)
+			return execute(ctx, c, a)
 		}()
 		if err != nil {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.LogProblem(ctx, err).Detail}}}, nil

@@ -27,12 +27,12 @@ func (d *handler) addResources(s *mcp.Server) {
 	s.AddResource(&mcp.Resource{
 		URI: profileURI, Name: "profile", Title: "Profile", MIMEType: jsonType,
 		Description: "The user's profile: values by key, such as timezone.",
-	}, resourceHandler(d.profile))
+	}, resourceHandler(d.loadProfile))
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: memoryURI + "{id}", Name: "memory", Title: "One memory", MIMEType: jsonType,
 		Description: "One memory by its id: its content, status, times and source.",
 	}, resourceHandler(func(ctx context.Context, c caller, uri string) (any, error) {
-		return d.getMemory(ctx, c, strings.TrimPrefix(uri, memoryURI))
+		return d.loadMemory(ctx, c, strings.TrimPrefix(uri, memoryURI))
 	}))
 }
 
@@ -56,7 +56,7 @@ func resourceHandler(load func(ctx context.Context, c caller, uri string) (any, 
 	}
 }
 
-func (d *handler) profile(ctx context.Context, c caller, _ string) (any, error) {
+func (d *handler) loadProfile(ctx context.Context, c caller, _ string) (any, error) {
 	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return nil, err
 	}

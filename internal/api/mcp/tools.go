@@ -29,8 +29,8 @@ const nothingRelevant = "Memory has nothing relevant to this."
 
 func (d *handler) toolFuncs() map[string]toolFunc {
 	return map[string]toolFunc{
-		"remember": d.remember, "recall": d.recall, "context": d.context, "get": d.get, "list": d.list,
-		"update": d.update, "forget": d.forget, "review": d.review, "search": d.search, "fetch": d.fetch,
+		"remember": d.rememberFact, "recall": d.recallMemories, "context": d.recallContext, "get": d.getByID, "list": d.listMemories,
+		"update": d.updateFact, "forget": d.forgetMemories, "review": d.reviewFacts, "search": d.searchForChatGPT, "fetch": d.fetchForChatGPT,
 	}
 }
 
@@ -98,15 +98,15 @@ func (d *handler) writeResultOf(ctx context.Context, c caller, f memory.Fact, re
 	return out, err
 }
 
-func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, error) {
-	note := curate.FactInput{
+func (d *handler) rememberFact(ctx context.Context, c caller, a *arguments) (any, error) {
+	input := curate.FactInput{
 		Content: a.requiredText("content", maxTextBytes), Category: a.text("category", maxNameBytes),
 		Tags: a.textList("tags", maxTags), Project: a.text("project", maxNameBytes),
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	f, created, err := d.engine.Curate.Remember(ctx, c.owner, note, c.author)
+	f, created, err := d.engine.Curate.Remember(ctx, c.owner, input, c.author)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, er
 	return d.writeResultOf(ctx, c, f, result)
 }
 
-func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) updateFact(ctx context.Context, c caller, a *arguments) (any, error) {
 	var edit curate.Edit
 	id := a.requiredText("id", maxNameBytes)
 	if a.has("content") {
@@ -169,7 +169,7 @@ type recallResult struct {
 	Note     string `json:"note,omitempty"`
 }
 
-func (d *handler) recall(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) recallMemories(ctx context.Context, c caller, a *arguments) (any, error) {
 	hits, err := d.recallHits(ctx, c, a)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ type contextResult struct {
 // text implements textResult.
 func (c contextResult) text() string { return c.Context }
 
-func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) recallContext(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := newQuestion(c, a, "topic")
 	q.WithCore = a.boolean("core", false)
 	if a.err != nil {
@@ -220,15 +220,15 @@ func (d *handler) contextBlock(ctx context.Context, q retrieve.Question) (contex
 	return out, nil
 }
 
-func (d *handler) get(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) getByID(ctx context.Context, c caller, a *arguments) (any, error) {
 	id := a.requiredText("id", maxNameBytes)
 	if a.err != nil {
 		return nil, a.err
 	}
-	return d.getMemory(ctx, c, id)
+	return d.loadMemory(ctx, c, id)
 }
 
-func (d *handler) getMemory(ctx context.Context, c caller, id string) (client.Memory, error) {
+func (d *handler) loadMemory(ctx context.Context, c caller, id string) (client.Memory, error) {
 	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return client.Memory{}, err
 	}
@@ -244,7 +244,7 @@ type listResult struct {
 	Next     string `json:"next_cursor,omitempty"`
 }
 
-func (d *handler) list(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) listMemories(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := memory.Query{
 		Tag: a.text("tag", maxNameBytes), Category: a.text("category", maxNameBytes), Project: a.text("project", maxNameBytes),
 		Text: a.text("query", maxQueryBytes), Limit: a.number("limit", defaultListed, maxListed), Cursor: a.text("cursor", maxNameBytes),
@@ -274,7 +274,7 @@ type forgetResult struct {
 	Run      string `json:"run,omitempty"`
 }
 
-func (d *handler) forget(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) forgetMemories(ctx context.Context, c caller, a *arguments) (any, error) {
 	matching := curate.ForgetRequest{
 		Query: strings.TrimSpace(a.text("query", maxQueryBytes)), IDs: a.textList("ids", maxIDs), DryRun: a.boolean("dry_run", true),
 	}
@@ -310,7 +310,7 @@ type pendingItem struct {
 	Replaces []item `json:"replaces,omitempty"`
 }
 
-func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) reviewFacts(ctx context.Context, c caller, a *arguments) (any, error) {
 	id, decision := a.text("id", maxNameBytes), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
 	limit, cursor := a.number("limit", defaultListed, maxListed), a.text("cursor", maxNameBytes)
 	if (id == "") != (decision == "") {
@@ -336,14 +336,14 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 		return nil, err
 	}
 	for _, w := range found.Facts {
-		one := pendingItem{item: itemOf(w.Memory), Reason: w.Reason}
+		entry := pendingItem{item: itemOf(w.Memory), Reason: w.Reason}
 		if w.Turn != nil {
-			one.Quote = httpx.Truncate(w.Turn.Content, maxShownBytes)
+			entry.Quote = httpx.Truncate(w.Turn.Content, maxShownBytes)
 		}
 		for _, f := range w.Conflicts {
-			one.Replaces = append(one.Replaces, itemOf(memory.Memory{Fact: &f}))
+			entry.Replaces = append(entry.Replaces, itemOf(memory.Memory{Fact: &f}))
 		}
-		out.Pending = append(out.Pending, one)
+		out.Pending = append(out.Pending, entry)
 	}
 	out.Next = found.Next
 	return out, nil
@@ -368,33 +368,33 @@ type (
 
 const maxTitleBytes = 80
 
-func resultOf(id, content string) result {
+func searchResultOf(id, content string) result {
 	return result{id, httpx.Truncate(strings.Join(strings.Fields(content), " "), maxTitleBytes), memoryURI + id}
 }
 
-func (d *handler) search(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) searchForChatGPT(ctx context.Context, c caller, a *arguments) (any, error) {
 	hits, err := d.recallHits(ctx, c, a)
 	if err != nil {
 		return nil, err
 	}
 	out := searchResponse{Results: make([]result, 0, len(hits))}
 	for _, h := range hits {
-		out.Results = append(out.Results, resultOf(h.Memory.ID(), h.Memory.Content()))
+		out.Results = append(out.Results, searchResultOf(h.Memory.ID(), h.Memory.Content()))
 	}
 	return out, nil
 }
 
-func (d *handler) fetch(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) fetchForChatGPT(ctx context.Context, c caller, a *arguments) (any, error) {
 	id := a.requiredText("id", maxNameBytes)
 	if a.err != nil {
 		return nil, a.err
 	}
-	m, err := d.getMemory(ctx, c, id)
+	m, err := d.loadMemory(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
 	return fetchResponse{
-		result: resultOf(m.ID, m.Content), Text: m.Content,
+		result: searchResultOf(m.ID, m.Content), Text: m.Content,
 		Metadata: map[string]string{"kind": string(m.Kind), "status": string(m.Status), "created_at": m.CreatedAt.Format(time.RFC3339)},
 	}, nil
 }

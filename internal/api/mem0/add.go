@@ -107,7 +107,7 @@ const (
 	stateFailed    = "FAILED"
 )
 
-func (h *handler) add(c *call) (any, error) {
+func (h *handler) addMemories(c *call) (any, error) {
 	b := addBody{Infer: true}
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -127,9 +127,9 @@ func (h *handler) add(c *call) (any, error) {
 	case err != nil || c.version == "v3":
 		return out, err
 	case out.Status == statePending:
-		return c.results([]addResponse{out}, b.Format), nil
+		return c.listResponse([]addResponse{out}, b.Format), nil
 	}
-	return c.results(out.Results, b.Format), nil
+	return c.listResponse(out.Results, b.Format), nil
 }
 
 // validateAdd validates a request before anything is written.
@@ -147,7 +147,7 @@ func (h *handler) validateAdd(c *call, b addBody) (addRequest, error) {
 			return zero, memory.Errorf(memory.Invalid, "%s: %s is not an id", idNames[n], wildcard)
 		}
 	}
-	if err := b.ids.check(); err != nil {
+	if err := b.ids.validate(); err != nil {
 		return zero, err
 	}
 	who, err := h.callerFor(c, b.ids.ownerName())
@@ -262,7 +262,7 @@ func contentText(content json.RawMessage) (string, error) {
 	var texts []string
 	for _, p := range parts {
 		if p.Type != "text" {
-			return "", notImplemented(fmt.Sprintf("content: Loci stores text only, not %q", httpx.Truncate(p.Type, maxNameBytes)))
+			return "", errNotImplemented(fmt.Sprintf("content: Loci stores text only, not %q", httpx.Truncate(p.Type, maxNameBytes)))
 		}
 		texts = append(texts, p.Text)
 	}
@@ -322,18 +322,18 @@ func parseExpiration(value any) (*time.Time, error) {
 // storeFacts stores each message as a fact.
 func (h *handler) storeFacts(ctx context.Context, a addRequest) (addResponse, error) {
 	out := addResponse{Message: "The memories are stored", Status: stateSucceeded, Results: []memoryEvent{}}
-	for _, s := range a.messages {
-		if s.Role == memory.RoleSystem {
+	for _, m := range a.messages {
+		if m.Role == memory.RoleSystem {
 			continue
 		}
-		note := curate.FactInput{
-			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(""),
-			ObservedAt: s.At, Metadata: a.metadata,
+		input := curate.FactInput{
+			Content: m.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(""),
+			ObservedAt: m.At, Metadata: a.metadata,
 		}
 		if a.expiresAt != nil {
-			note.ExpiresAt = *a.expiresAt
+			input.ExpiresAt = *a.expiresAt
 		}
-		f, created, err := h.engine.Curate.Remember(ctx, a.caller.owner, note, a.caller.author)
+		f, created, err := h.engine.Curate.Remember(ctx, a.caller.owner, input, a.caller.author)
 		if err != nil {
 			return addResponse{}, err
 		}
@@ -351,7 +351,7 @@ func (h *handler) storeAndLearn(c *call, a addRequest, async bool) (addResponse,
 			return addResponse{}, err
 		}
 	}
-	talk := exchange.IngestRequest{Conversation: conversation, Project: a.ids.App, Messages: a.messages, Learn: true, WaitForLearning: true}
+	request := exchange.IngestRequest{Conversation: conversation, Project: a.ids.App, Messages: a.messages, Learn: true, WaitForLearning: true}
 	ctx, wait := c.Context(), time.Duration(0)
 	annotated := a.metadata != nil || a.expiresAt != nil
 	switch {
@@ -365,7 +365,7 @@ func (h *handler) storeAndLearn(c *call, a addRequest, async bool) (addResponse,
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	stored, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, talk)
+	stored, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, request)
 	out := addResponse{Message: "The messages are stored and learned from", Status: stateSucceeded, EventID: a.caller.clientID(stored.JobID), Results: []memoryEvent{}}
 	if errors.Is(err, context.DeadlineExceeded) && stored.JobID != "" && c.Context().Err() == nil {
 		out.Message, out.Status = "The messages are stored and will be learned from later", statePending

@@ -33,7 +33,7 @@ func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error
 	return who, *m.Fact, nil
 }
 
-func (h *handler) get(c *call) (any, error) {
+func (h *handler) getMemory(c *call) (any, error) {
 	who, f, err := h.liveFact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (h *handler) validateUpdate(c *call, id string, b updateBody) (memoryEdit, 
 	return out, err
 }
 
-func (h *handler) update(c *call) (any, error) {
+func (h *handler) updateMemory(c *call) (any, error) {
 	var b updateBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (h *handler) update(c *call) (any, error) {
 
 func messageResponse(text string) map[string]string { return map[string]string{"message": text} }
 
-func (c *call) batchRows() ([]updateBody, error) {
+func (c *call) parseBatch() ([]updateBody, error) {
 	var b struct{ Memories []json.RawMessage }
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func (c *call) batchRows() ([]updateBody, error) {
 }
 
 // updateBatch validates all rows before it changes anything.
-func (h *handler) batchUpdate(c *call) (any, error) {
-	rows, err := c.batchRows()
+func (h *handler) updateBatch(c *call) (any, error) {
+	rows, err := c.parseBatch()
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,8 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 }
 
 // deleteBatch validates all rows before it deletes anything, in one run per owner.
-func (h *handler) batchDelete(c *call) (any, error) {
-	rows, err := c.batchRows()
+func (h *handler) deleteBatch(c *call) (any, error) {
+	rows, err := c.parseBatch()
 	if err != nil {
 		return nil, err
 	}
@@ -189,24 +189,24 @@ func (h *handler) batchDelete(c *call) (any, error) {
 		}
 	}
 	for _, who := range callers {
-		if err := h.forget(c, who, idsByOwner[who.owner]); err != nil {
+		if err := h.forgetIDs(c, who, idsByOwner[who.owner]); err != nil {
 			return nil, err
 		}
 	}
 	return messageResponse(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
 }
 
-func (h *handler) forget(c *call, who caller, ids []string) error {
+func (h *handler) forgetIDs(c *call, who caller, ids []string) error {
 	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), who.owner, curate.ForgetRequest{IDs: ids}, who.author)
 	return err
 }
 
-func (h *handler) delete(c *call) (any, error) {
+func (h *handler) deleteMemory(c *call) (any, error) {
 	who, f, err := h.liveFact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return messageResponse("Memory deleted successfully!"), h.forget(c, who, []string{f.ID})
+	return messageResponse("Memory deleted successfully!"), h.forgetIDs(c, who, []string{f.ID})
 }
 
 // deleteAll forgets the facts, turns and summaries with the ids of the query.
@@ -238,8 +238,8 @@ func (h *handler) forgetAll(c *call, wanted ids) error {
 	}); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(matches, deleteChunk) {
-		if err := h.forget(c, who, some); err != nil && !errors.Is(err, memory.NotFound) {
+	for chunk := range slices.Chunk(matches, deleteChunk) {
+		if err := h.forgetIDs(c, who, chunk); err != nil && !errors.Is(err, memory.NotFound) {
 			return err
 		}
 	}
@@ -262,7 +262,7 @@ type historyEntry struct {
 }
 
 // getHistory lists the changes of a memory, oldest first, even if the memory was deleted.
-func (h *handler) history(c *call) (any, error) {
+func (h *handler) getHistory(c *call) (any, error) {
 	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -310,7 +310,7 @@ func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, 
 }
 
 // addFeedback raises or lowers the confidence of a memory.
-func (h *handler) feedback(c *call) (any, error) {
+func (h *handler) addFeedback(c *call) (any, error) {
 	var b struct {
 		ID       string `json:"memory_id"`
 		Feedback string `json:"feedback"`

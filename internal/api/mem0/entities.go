@@ -94,7 +94,7 @@ type entity struct {
 // entityTypes are the types of entities, in the order of [ids.fields].
 var entityTypes = []string{"user", "agent", "app", "run"}
 
-func (h *handler) entities(c *call) (any, error) {
+func (h *handler) listEntities(c *call) (any, error) {
 	page, err := pageRequestOf(c.query)
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (h *handler) entities(c *call) (any, error) {
 		return nil, err
 	}
 	from := min(page.firstIndex(), len(all))
-	some := append([]entity{}, all[from:min(from+page.size, len(all))]...)
-	return page.response(c, len(all), some), nil
+	shown := append([]entity{}, all[from:min(from+page.size, len(all))]...)
+	return page.response(c, len(all), shown), nil
 }
 
 // usersWithFacts returns the users that have facts, for admins.
@@ -145,8 +145,8 @@ func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	}
 	totals := map[entity]int{}
 	err = h.walkMemories(c, who.owner, memory.Query{}, func(m memory.Memory) {
-		has := who.idsOf(m)
-		for n, name := range has.fields() {
+		memoryIDs := who.idsOf(m)
+		for n, name := range memoryIDs.fields() {
 			if *name != "" {
 				totals[entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organizationID}]++
 			}
@@ -169,14 +169,14 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	}
 	var wanted ids
 	*wanted.fields()[n] = c.PathValue("id")
-	if err := wanted.check(); err != nil {
+	if err := wanted.validate(); err != nil {
 		return nil, err
 	}
 	return messageResponse("Entity deleted successfully!"), h.forgetAll(c, wanted)
 }
 
 // getUserProfile returns the entries of a user's profile, without Loci's own entries.
-func (h *handler) profile(c *call) (any, error) {
+func (h *handler) getUserProfile(c *call) (any, error) {
 	who, err := h.callerFor(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (h *handler) profile(c *call) (any, error) {
 }
 
 // getAddStatus returns the state and the results of an earlier request to add memories.
-func (h *handler) addStatus(c *call) (any, error) {
+func (h *handler) getAddStatus(c *call) (any, error) {
 	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type filter struct {
 }
 
 // addConditions adds the conditions of a JSON object.
-func (f *filter) addAll(object map[string]any) error {
+func (f *filter) addConditions(object map[string]any) error {
 	for _, name := range sortedKeys(object) {
 		if err := f.addCondition(name, object[name]); err != nil {
 			return err
@@ -35,7 +35,7 @@ func (f *filter) addCondition(name string, value any) error {
 			if !ok {
 				return memory.Errorf(memory.Invalid, "filters: %s takes a list of objects", name)
 			}
-			if err := f.addAll(object); err != nil {
+			if err := f.addConditions(object); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (f *filter) addCondition(name string, value any) error {
 	text, ok := singleValue(name, value)
 	switch {
 	case field == nil:
-		return unsupportedFilter(name)
+		return errUnsupportedFilter(name)
 	case !ok:
 		return memory.Errorf(memory.Invalid, `filters: %s: Loci compares with one text, as in {"%s": "x"}; send one request for each value`, name, name)
 	case *field != "" && *field != text:
@@ -84,7 +84,7 @@ func singleValue(name string, value any) (string, bool) {
 }
 
 // errUnsupportedFilter is the error for an unsupported filter, with an alternative.
-func unsupportedFilter(name string) error {
+func errUnsupportedFilter(name string) error {
 	advice := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
 	switch name {
 	case "OR":

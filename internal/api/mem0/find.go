@@ -85,7 +85,7 @@ type selection struct {
 	validAt time.Time // facts that expired before this time are excluded; the zero time excludes no fact
 }
 
-func (h *handler) selection(c *call, b findBody) (w selection, err error) {
+func (h *handler) newSelection(c *call, b findBody) (w selection, err error) {
 	sent := map[string]any{"AND": []any{b.Filters}}
 	if len(b.Categories) > 0 {
 		sent["categories"] = b.Categories
@@ -97,14 +97,14 @@ func (h *handler) selection(c *call, b findBody) (w selection, err error) {
 	}
 	switch {
 	case b.Start != nil || b.End != nil:
-		return w, unsupportedFilter("start_date")
+		return w, errUnsupportedFilter("start_date")
 	case !b.ShowExpired:
 		w.validAt = h.engine.Now()
 	}
-	if err := w.addAll(sent); err != nil {
+	if err := w.addConditions(sent); err != nil {
 		return w, err
 	}
-	if err := w.check(); err != nil {
+	if err := w.validate(); err != nil {
 		return w, err
 	}
 	w.caller, err = h.callerFor(c, w.ownerName())
@@ -117,7 +117,7 @@ func (w *selection) includes(m memory.Memory) bool {
 	return w.hasIDs(m, w.ids, true) && (w.validAt.IsZero() || at.IsZero() || w.validAt.Before(at))
 }
 
-func (h *handler) search(c *call) (any, error) {
+func (h *handler) searchMemories(c *call) (any, error) {
 	var b findBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (h *handler) search(c *call) (any, error) {
 		return nil, memory.Errorf(memory.Invalid, "top_k: %d is less than 1", k)
 	}
 	k = min(k, maxTopK)
-	w, err := h.selection(c, b)
+	w, err := h.newSelection(c, b)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +160,13 @@ func (h *handler) search(c *call) (any, error) {
 			}
 		}
 		if len(out) >= k || len(found.Hits) < topK || topK == maxTopK {
-			return c.results(out[:min(k, len(out))], b.Format), nil
+			return c.listResponse(out[:min(k, len(out))], b.Format), nil
 		}
 	}
 }
 
 // listResponse returns the response for a list without pages. In version 1, that is the list itself, unless format is v1.1.
-func (c *call) results(items any, format string) any {
+func (c *call) listResponse(items any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
 		return items
 	}
@@ -237,7 +237,7 @@ func (w pageRequest) response(c *call, count int, results any) pageResponse {
 	return out
 }
 
-func (h *handler) list(c *call) (any, error) {
+func (h *handler) listMemories(c *call) (any, error) {
 	var b findBody
 	if c.Method == "GET" {
 		var err error
@@ -252,7 +252,7 @@ func (h *handler) list(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := h.selection(c, b)
+	w, err := h.newSelection(c, b)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (h *handler) list(c *call) (any, error) {
 		return nil, err
 	}
 	if unpaged {
-		return c.results(results, b.Format), nil
+		return c.listResponse(results, b.Format), nil
 	}
 	return page.response(c, count, results), nil
 }

@@ -55,17 +55,17 @@ type operation func(*call) (any, error)
 func New(e *engine.Engine, o Options) http.Handler {
 	h := &handler{o, e}
 	platform, both := http.NewServeMux(), http.NewServeMux()
-	for pattern, do := range h.platform() {
+	for pattern, do := range h.platformHandlers() {
 		platform.Handle(pattern, do)
 		both.Handle(pattern, do)
 	}
-	for pattern, do := range h.openSource() {
+	for pattern, do := range h.openSourceHandlers() {
 		both.Handle(pattern, do)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		mux := platform
-		if underPrefix(r.URL.Path) {
+		if isUnderPrefix(r.URL.Path) {
 			mux = both
 		}
 		r = withoutPrefix(r)
@@ -78,47 +78,47 @@ func New(e *engine.Engine, o Options) http.Handler {
 }
 
 // platformHandlers returns the handlers for mem0's platform by path.
-func (h *handler) platform() map[string]http.Handler {
+func (h *handler) platformHandlers() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"GET /v1/ping":                       readHandler("v1", h.ping),
-		"POST /v1/memories":                  writeHandler("v1", h.add),
-		"GET /v1/memories":                   readHandler("v1", h.list),
+		"POST /v1/memories":                  writeHandler("v1", h.addMemories),
+		"GET /v1/memories":                   readHandler("v1", h.listMemories),
 		"DELETE /v1/memories":                writeHandler("v1", h.deleteAll),
-		"POST /v2/memories":                  readHandler("v2", h.list),
-		"POST /v3/memories":                  readHandler("v3", h.list),
-		"POST /v3/memories/add":              writeHandler("v3", h.add),
-		"PUT /v1/batch":                      writeHandler("v1", h.batchUpdate),
-		"DELETE /v1/batch":                   writeHandler("v1", h.batchDelete),
-		"GET /v1/entities":                   readHandler("v1", h.entities),
-		"POST /v1/feedback":                  writeHandler("v1", h.feedback),
-		"GET /v1/event/{id}":                 readHandler("v1", h.addStatus),
-		"GET /v2/entities/user/{id}/profile": readHandler("v2", h.profile),
+		"POST /v2/memories":                  readHandler("v2", h.listMemories),
+		"POST /v3/memories":                  readHandler("v3", h.listMemories),
+		"POST /v3/memories/add":              writeHandler("v3", h.addMemories),
+		"PUT /v1/batch":                      writeHandler("v1", h.updateBatch),
+		"DELETE /v1/batch":                   writeHandler("v1", h.deleteBatch),
+		"GET /v1/entities":                   readHandler("v1", h.listEntities),
+		"POST /v1/feedback":                  writeHandler("v1", h.addFeedback),
+		"GET /v1/event/{id}":                 readHandler("v1", h.getAddStatus),
+		"GET /v2/entities/user/{id}/profile": readHandler("v2", h.getUserProfile),
 		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   readHandler("v1", h.getProject),
 		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": writeHandler("v1", h.changeProject),
 	}
 	for _, v := range []string{"v1", "v2", "v3"} {
-		out["POST /"+v+"/memories/search"] = readHandler(v, h.search)
-		out["GET /"+v+"/memories/{id}"] = readHandler(v, h.get)
-		out["PUT /"+v+"/memories/{id}"] = writeHandler(v, h.update)
-		out["DELETE /"+v+"/memories/{id}"] = writeHandler(v, h.delete)
-		out["GET /"+v+"/memories/{id}/history"] = readHandler(v, h.history)
+		out["POST /"+v+"/memories/search"] = readHandler(v, h.searchMemories)
+		out["GET /"+v+"/memories/{id}"] = readHandler(v, h.getMemory)
+		out["PUT /"+v+"/memories/{id}"] = writeHandler(v, h.updateMemory)
+		out["DELETE /"+v+"/memories/{id}"] = writeHandler(v, h.deleteMemory)
+		out["GET /"+v+"/memories/{id}/history"] = readHandler(v, h.getHistory)
 		out["DELETE /"+v+"/entities/{type}/{id}"] = writeHandler(v, h.deleteEntity)
 	}
 	return out
 }
 
 // openSourceHandlers returns the handlers for mem0's open-source server by path.
-func (h *handler) openSource() map[string]http.Handler {
+func (h *handler) openSourceHandlers() map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /memories":               writeHandler("", h.add),
-		"GET /memories":                readHandler("", h.list),
+		"POST /memories":               writeHandler("", h.addMemories),
+		"GET /memories":                readHandler("", h.listMemories),
 		"DELETE /memories":             writeHandler("", h.deleteAll),
-		"GET /memories/{id}":           readHandler("", h.get),
-		"PUT /memories/{id}":           writeHandler("", h.update),
-		"DELETE /memories/{id}":        writeHandler("", h.delete),
-		"GET /memories/{id}/history":   readHandler("", h.history),
-		"POST /search":                 readHandler("", h.search),
-		"GET /entities":                readHandler("", h.entities),
+		"GET /memories/{id}":           readHandler("", h.getMemory),
+		"PUT /memories/{id}":           writeHandler("", h.updateMemory),
+		"DELETE /memories/{id}":        writeHandler("", h.deleteMemory),
+		"GET /memories/{id}/history":   readHandler("", h.getHistory),
+		"POST /search":                 readHandler("", h.searchMemories),
+		"GET /entities":                readHandler("", h.listEntities),
 		"DELETE /entities/{type}/{id}": writeHandler("", h.deleteEntity),
 	}
 }
@@ -142,14 +142,14 @@ var unsupportedPaths = []struct{ path, sentence string }{
 func errNotServed(r *http.Request) error {
 	for _, a := range unsupportedPaths {
 		if isUnder(r.URL.Path, a.path) {
-			return notImplemented(a.sentence)
+			return errNotImplemented(a.sentence)
 		}
 	}
 	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Truncate(r.URL.Path, maxNameBytes))
 }
 
 // errNotImplemented is the error for an unsupported feature.
-func notImplemented(detail string) error {
+func errNotImplemented(detail string) error {
 	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: detail}
 }
 
@@ -159,13 +159,13 @@ func isUnder(path, parent string) bool {
 }
 
 // isUnderPrefix reports whether a path is [Prefix] or one of its subpaths.
-func underPrefix(path string) bool { return isUnder(path, Prefix) }
+func isUnderPrefix(path string) bool { return isUnder(path, Prefix) }
 
 // withoutPrefix returns the request without [Prefix] and a trailing slash in its path.
 func withoutPrefix(r *http.Request) *http.Request {
 	u := *r.URL
 	for _, path := range []*string{&u.Path, &u.RawPath} {
-		if underPrefix(*path) {
+		if isUnderPrefix(*path) {
 			*path = strings.TrimPrefix(*path, Prefix)
 		}
 		if *path != "" || path == &u.Path {
@@ -178,10 +178,14 @@ func withoutPrefix(r *http.Request) *http.Request {
 }
 
 // readHandler serves requests that read memory; writeHandler serves requests that write.
-func readHandler(version string, do operation) http.Handler  { return serve(version, false, do) }
-func writeHandler(version string, do operation) http.Handler { return serve(version, true, do) }
+func readHandler(version string, do operation) http.Handler {
+	return operationHandler(version, false, do)
+}
+func writeHandler(version string, do operation) http.Handler {
+	return operationHandler(version, true, do)
+}
 
-func serve(version string, isWrite bool, do operation) http.Handler {
+func operationHandler(version string, isWrite bool, do operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, isWrite: isWrite}
 		if isWrite && c.identity.ReadOnly {

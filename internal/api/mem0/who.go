@@ -33,10 +33,10 @@ func (i *ids) fields() []*string { return []*string{&i.User, &i.Agent, &i.App, &
 
 // fillFrom replaces empty ids by the ids in defaults.
 func (i *ids) fillFrom(defaults ids) {
-	theirs := defaults.fields()
-	for n, mine := range i.fields() {
-		if *mine == "" {
-			*mine = *theirs[n]
+	defaultFields := defaults.fields()
+	for n, field := range i.fields() {
+		if *field == "" {
+			*field = *defaultFields[n]
 		}
 	}
 }
@@ -54,24 +54,24 @@ func (i *ids) ownerName() string {
 
 // ownerNameOf returns the name of the user that owns memories with only one id, of the kind idNames[idIndex].
 // Memories of an agent, app or run without a user belong to a user named "agent_id=NAME".
-func ownerNameOf(n int, id string) string {
-	if n == 0 {
+func ownerNameOf(idIndex int, id string) string {
+	if idIndex == 0 {
 		return id
 	}
-	return idNames[n] + "=" + id
+	return idNames[idIndex] + "=" + id
 }
 
 // parseOwnerName is the inverse of [ownerNameOf].
-func parseOwnerName(user string) (n int, id string) {
-	for n, name := range idNames[1:] {
+func parseOwnerName(user string) (idIndex int, id string) {
+	for idIndex, name := range idNames[1:] {
 		if id, ok := strings.CutPrefix(user, name+"="); ok {
-			return n + 1, id
+			return idIndex + 1, id
 		}
 	}
 	return 0, user
 }
 
-func (i *ids) check() error {
+func (i *ids) validate() error {
 	if n, _ := parseOwnerName(i.User); n > 0 {
 		return errReservedName
 	}
@@ -89,7 +89,7 @@ func idsFromQuery(query url.Values) (ids, error) {
 	for n, v := range out.fields() {
 		*v = query.Get(idNames[n])
 	}
-	return out, out.check()
+	return out, out.validate()
 }
 
 // errReservedName is the error for names that [ownerNameOf] reserves.
@@ -138,9 +138,9 @@ func labelsOf(m memory.Memory) (out ids) {
 
 // caller is the owner whose memory a request uses, and the author of its changes.
 type caller struct {
-	owner      memory.Owner
-	author     memory.Author
-	ownerNamed bool // user_id names the owner, so memory ids contain the owner's name
+	owner         memory.Owner
+	author        memory.Author
+	hasNamedOwner bool // user_id names the owner, so memory ids contain the owner's name
 }
 
 // callerFor returns the caller of a request that names a user. The name is used only if the key may name any
@@ -167,7 +167,7 @@ func (h *handler) callerFor(c *call, user string) (caller, error) {
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
 	out.fillFrom(ids{Agent: scope.Agent, App: scope.Project})
-	if n, _ := parseOwnerName(c.owner.Name()); n == 0 || !c.ownerNamed {
+	if n, _ := parseOwnerName(c.owner.Name()); n == 0 || !c.hasNamedOwner {
 		out.fillFrom(ids{User: c.owner.Name()})
 	}
 	return out
@@ -175,7 +175,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 
 // hasIDs reports whether a memory has the wanted ids. For reading, any user_id matches a memory without labels.
 func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
-	if forReading && !c.ownerNamed && labelsOf(m) == (ids{}) {
+	if forReading && !c.hasNamedOwner && labelsOf(m) == (ids{}) {
 		wanted.User = ""
 	}
 	actual := c.idsOf(m)
@@ -190,7 +190,7 @@ func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
 
 // labelsFor returns the ids to store with a memory, without the user_id if that names the owner.
 func (c caller) labelsFor(i ids) ids {
-	if c.ownerNamed || i.User == c.owner.Name() {
+	if c.hasNamedOwner || i.User == c.owner.Name() {
 		i.User = ""
 	}
 	return i
@@ -198,7 +198,7 @@ func (c caller) labelsFor(i ids) ids {
 
 // clientID returns the id that clients use for a memory or event.
 func (c caller) clientID(id string) string {
-	if c.ownerNamed {
+	if c.hasNamedOwner {
 		return id + "@" + c.owner.Name()
 	}
 	return id

@@ -77,11 +77,11 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 
 // hitsEvent returns the stream event with memory_hits, which is sent before the last event, or nil if the
 // request does not ask for memory_hits.
-func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
+func (c *call) hitsEvent(a chatapi.Answer, createdAt time.Time) []byte {
 	if !c.wantsHits || c.dialect.EncodeEmptyEvent == nil {
 		return nil
 	}
-	chunk, ok := c.withHits(c.dialect.EncodeEmptyEvent(a, created))
+	chunk, ok := c.withHits(c.dialect.EncodeEmptyEvent(a, createdAt))
 	if !ok {
 		return nil
 	}
@@ -101,7 +101,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // writeNoAnswerError is writeUpstreamError for an upstream that did not answer.
-func (d *Handler) writeNoAnswer(w http.ResponseWriter, r *http.Request, err error) {
+func (d *Handler) writeNoAnswerError(w http.ResponseWriter, r *http.Request, err error) {
 	d.writeUpstreamError(w, r, err, "the upstream did not answer")
 }
 
@@ -128,7 +128,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 // relayResponse copies a response to the client as it arrives.
 func relayResponse(w http.ResponseWriter, resp *http.Response) {
 	sendHeaders(w, resp)
-	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
+	finishResponse(w, resp, copyFlushing(flusher{w}, resp.Body))
 }
 
 // sendHeaders sends a response's status and headers at once, because the first byte of the body may take long.
@@ -140,12 +140,12 @@ func sendHeaders(w http.ResponseWriter, resp *http.Response) {
 
 // finishResponse sends a response's trailers. If err says that the response was cut off, it instead breaks the
 // client's connection, to show the client that the answer is incomplete.
-func finish(w http.ResponseWriter, resp *http.Response, err error) {
+func finishResponse(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
-		if !isLociHeader(name) {
+		if !isReservedHeader(name) {
 			w.Header()[http.TrailerPrefix+name] = values
 		}
 	}
@@ -155,7 +155,7 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 // page of Loci's origin.
 func copyHeader(dst, src http.Header) {
 	for name, values := range src {
-		if !isLociHeader(name) {
+		if !isReservedHeader(name) {
 			dst[name] = slices.Clone(values)
 		}
 	}
@@ -164,7 +164,7 @@ func copyHeader(dst, src http.Header) {
 }
 
 // isReservedHeader reports whether only Loci, not the upstream, may set a response header.
-func isLociHeader(name string) bool {
+func isReservedHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }

@@ -83,7 +83,7 @@ func providerName(dialect *chatapi.Dialect) string {
 
 // recordTry records a request to the upstream, from began until the response's headers arrived at ended; resp is
 // nil if the upstream did not answer.
-func (c *call) noteResponse(began, ended time.Time, resp *http.Response) {
+func (c *call) recordTry(began, ended time.Time, resp *http.Response) {
 	c.answeredAt = ended
 	status := 0
 	if resp != nil {
@@ -98,8 +98,8 @@ func (d *Handler) sendRequest(r *http.Request, c *call, body []byte) (*http.Resp
 	}
 	began := d.Now()
 	resp, err := d.sendUpstream(r, http.MethodPost, bytes.NewReader(body))
-	c.noteResponse(began, d.Now(), resp)
-	if err != nil || !lacksPath(resp, c) {
+	c.recordTry(began, d.Now(), resp)
+	if err != nil || !isUnsupportedPath(resp, c) {
 		return resp, err
 	}
 	return d.retryTranslated(r, c, body, resp)

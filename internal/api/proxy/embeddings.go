@@ -132,7 +132,7 @@ func encodeBase64(v []float32) string {
 
 // isTokenList reports whether an input is a list of token numbers, or a list of lists of token numbers.
 func isTokenList(input json.RawMessage) bool {
-	var one []float64
+	var list []float64
 	var lists [][]float64
-	return json.Unmarshal(input, &one) == nil || json.Unmarshal(input, &lists) == nil
+	return json.Unmarshal(input, &list) == nil || json.Unmarshal(input, &lists) == nil
 }

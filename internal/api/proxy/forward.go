@@ -20,7 +20,7 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	}
 	resp, err := d.sendUpstream(r, r.Method, httpx.UnreadBody(r))
 	if err != nil {
-		d.writeNoAnswer(w, r, err)
+		d.writeNoAnswerError(w, r, err)
 		return
 	}
 	defer closeBody(resp)
@@ -44,15 +44,15 @@ func (d *Handler) sendUpstreamAt(r *http.Request, method, path string, h http.He
 		outcome = "canceled"
 	}
 	if r.Context().Err() == nil { // otherwise the client disconnected
-		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
+		d.lastUpstreamFailed.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
 	}
-	httpx.CountUpstream(r.Context(), took)
+	httpx.AddUpstreamTime(r.Context(), took)
 	d.Metrics.ObserveUpstream(outcome, took)
 	return resp, err
 }
 
 // UpstreamFails reports whether the last request to the upstream failed.
-func (d *Handler) UpstreamFails() bool { return d.upstreamFails.Load() }
+func (d *Handler) UpstreamFails() bool { return d.lastUpstreamFailed.Load() }
 
 // upstreamPath returns a request's path and query relative to the upstream's base URL, which ends in /v1.
 func upstreamPath(r *http.Request) string {

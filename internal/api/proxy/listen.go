@@ -37,21 +37,21 @@ func newStreamDecoder(encoding string, dialect *chatapi.Dialect) *streamDecoder 
 // accept takes the next piece and returns the bytes to send to the client, valid until the next call. After
 // sending them, call decode. Compressed pieces are never split, because the client's decompressor needs each
 // piece at once.
-func (l *streamDecoder) accept(p []byte) []byte {
+func (l *streamDecoder) accept(piece []byte) []byte {
 	if l.undecodable {
-		return p
+		return piece
 	}
 	if l.inflater == nil {
-		l.undecoded = p
-		return l.gate.Forward(p)
+		l.undecoded = piece
+		return l.gate.Forward(piece)
 	}
-	l.undecoded = l.inflater.inflate(p)
+	l.undecoded = l.inflater.inflate(piece)
 	l.gate.Forward(l.undecoded)
 	if l.gate.Ended() {
-		l.lastPiece = bytes.Clone(p)
+		l.lastPiece = bytes.Clone(piece)
 		return nil
 	}
-	return p
+	return piece
 }
 
 // decode decodes the last piece from accept. It runs after the piece is sent, so that the client does not wait
@@ -64,7 +64,7 @@ func (l *streamDecoder) decode() {
 // ended reports whether the end of the stream is held back.
 func (l *streamDecoder) ended() bool { return l.gate.Ended() }
 
-func (l *streamDecoder) heldBack() []byte {
+func (l *streamDecoder) withheldBytes() []byte {
 	if l.inflater == nil {
 		return l.gate.TakeWithheld()
 	}

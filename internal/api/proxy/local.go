@@ -17,11 +17,11 @@ import (
 
 // answerLocally answers with the built-in model, as a stream if the request asks for a stream.
 func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
-	if err := c.CheckPlain(); err != nil {
+	if err := c.CheckPlainText(); err != nil {
 		Refuse(w, r, err)
 		return
 	}
-	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
+	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.memoryEffect(r.Context()))
 	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Text: reply, FinishReason: "stop", Model: responder.Name,
 		ID:           c.dialect.AnswerIDPrefix + httpx.RequestID(r.Context()),
@@ -57,11 +57,11 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 }
 
 // memoryEffect returns whether this chat will be stored, and if not, why; the built-in model tells the user.
-func (c *call) outlook(ctx context.Context) responder.MemoryEffect {
+func (c *call) memoryEffect(ctx context.Context) responder.MemoryEffect {
 	if !c.usesMemory || c.memoryOff {
 		return responder.MemoryEffect{NotStoredReason: "Memory is off for this request"}
 	}
-	return c.exchange.Outlook(ctx)
+	return c.exchange.PredictEffect(ctx)
 }
 
 func inputTokens(c *call) int {

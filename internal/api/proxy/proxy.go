@@ -94,11 +94,11 @@ type Options struct {
 // Handler serves all paths under /v1.
 type Handler struct {
 	Options
-	engine        *engine.Engine
-	mux           *http.ServeMux
-	strictModels  recent.Map[strictModel, time.Time] // until when a model gets memory in the user's message
-	answerIndex   *answerIndex
-	upstreamFails atomic.Bool // the last request to the upstream failed
+	engine             *engine.Engine
+	mux                *http.ServeMux
+	strictModels       recent.Map[strictModel, time.Time] // until when a model gets memory in the user's message
+	answerIndex        *answerIndex
+	lastUpstreamFailed atomic.Bool // the last request to the upstream failed
 
 	unsupportedPaths sync.Map // paths of dialects that the upstream does not support
 }
@@ -204,9 +204,9 @@ type call struct {
 	placement chatapi.Placement
 
 	// owner and answerIndex are set only if memory is used.
-	owner       memory.Owner
-	answerIndex *answerIndex
-	continues   exchange.ContinuationPoint // place in a conversation after which the request continues; zero if unknown
+	owner             memory.Owner
+	answerIndex       *answerIndex
+	continuationPoint exchange.ContinuationPoint // place in a conversation after which the request continues; zero if unknown
 }
 
 // openCall decodes a request, identifies its owner, and opens the exchange.
@@ -218,7 +218,7 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 	if chat.Model == memory.EmbedModel {
 		return nil, memory.Errorf(memory.Invalid, "model: %s is for embeddings (POST /v1/embeddings), not for chats", memory.EmbedModel)
 	}
-	extras, err := chat.Extras.Merge(r.Header.Get)
+	extras, err := chat.Extras.WithHeaders(r.Header.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -230,22 +230,22 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 		d.OnUserIgnored()
 	}
 	c := &call{Chat: chat, trace: trace, dialect: dialect, addMemories: d.AddMemories, placement: d.Placement}
-	if identity.ReadOnly || slices.ContainsFunc(subagentHeaders, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
+	if identity.ReadOnly || slices.ContainsFunc(subagentHeaders, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.IsFromSubagent(chat) {
 		extras.Mode = readOnlyMode(extras.Mode)
 	}
 	c.memoryOff, c.wantsHits, c.noUser = extras.Mode == chatapi.ModeOff, extras.Hits, identity.Owner == ""
 	if dialect.CanContinue {
 		chat.Messages = d.resolveRefs(r.Context(), identity.Owner, chat.Messages)
 	}
-	if c.continues = d.continuation(r.Context(), identity.Owner, chat); extras.ID == "" {
-		extras.ID = c.continues.Conversation
-	} else if extras.ID != c.continues.Conversation {
-		c.continues = exchange.ContinuationPoint{Conversation: extras.ID}
+	if c.continuationPoint = d.continuation(r.Context(), identity.Owner, chat); extras.ID == "" {
+		extras.ID = c.continuationPoint.Conversation
+	} else if extras.ID != c.continuationPoint.Conversation {
+		c.continuationPoint = exchange.ContinuationPoint{Conversation: extras.ID}
 	}
 	// The request contains only tool results: an earlier request contained the user's message and got its
 	// memories.
 	onlyToolResults := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.HasServerHistory() && extras.ID != ""
-	c.usesMemory = identity.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || onlyToolResults)
+	c.usesMemory = identity.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.IsFrontEndTask(chat) && (chat.LastUser() >= 0 || onlyToolResults)
 	if !c.usesMemory {
 		if c.noUser && d.OnAnonymous != nil {
 			d.OnAnonymous()
@@ -265,25 +265,25 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 	if until, _ := d.strictModels.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
 		c.placement, note = chatapi.User, "prompt: added to the user's message, since the model refused memory in a separate message"
 	}
-	in := exchange.Incoming{
-		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurn: c.continues.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.Name, TraceNote: note,
+	incoming := exchange.Incoming{
+		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurn: c.continuationPoint.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.Name, TraceNote: note,
 		AnswerID: clientID(r.Header, headerMessage), IdempotencyKey: idempotencyKey(r.Header), IsRetry: cmp.Or(r.Header.Get(headerRetries), "0") != "0", TimeZone: loadZone(r.Header.Get(headerZone)),
 	}
 	if d.UseClientKeys {
-		in.UpstreamKey = clientKey(r.Header)
+		incoming.UpstreamKey = clientKey(r.Header)
 	}
 	if d.KeepBlocks && c.placement != chatapi.System && !dialect.SingleText && d.Upstream != nil && chat.Model != responder.Name {
-		in.RestoreBlocks, in.BlockPart = true, chat.BlockPart(c.placement)
+		incoming.RestoreBlocks, incoming.BlockPart = true, chat.BlockPart(c.placement)
 	}
-	if in.AfterTurn == "" {
-		in.AfterTurn, in.FirstMessage = d.parentTurn(r, identity.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
+	if incoming.AfterTurn == "" {
+		incoming.AfterTurn, incoming.FirstMessage = d.parentTurn(r, identity.Owner, chat, cmp.Or(extras.ID, incoming.ChatID)), chat.LastUser()
 	}
 	began := d.Now()
-	c.exchange = d.engine.Exchange.Open(r.Context(), in)
+	c.exchange = d.engine.Exchange.Open(r.Context(), incoming)
 	c.prepared = c.exchange.Prepare(r.Context())
 	if trace != nil {
-		at := c.exchange.Placement()
-		trace.AddRecall(c.owner, at.ConversationID(), began, at.EndedAt, d.Now(), len(c.prepared.Hits), c.prepared.PendingCount, c.prepared.TraceID)
+		turnPlacement := c.exchange.Placement()
+		trace.AddRecall(c.owner, turnPlacement.ConversationID(), began, turnPlacement.EndedAt, d.Now(), len(c.prepared.Hits), c.prepared.PendingCount, c.prepared.TraceID)
 	}
 	return c, nil
 }
@@ -293,11 +293,11 @@ func loadZone(name string) *time.Location {
 	if name == "" || len(name) > 64 {
 		return nil
 	}
-	at, err := time.LoadLocation(name)
+	zone, err := time.LoadLocation(name)
 	if err != nil {
 		return nil
 	}
-	return at
+	return zone
 }
 
 // clientKey returns the client's key for the upstream, or "" if the request has no key.
@@ -319,7 +319,7 @@ func idempotencyKey(h http.Header) string {
 }
 
 // parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
-// unknown. It returns [thread.AsFirst] for a first message: it has an id for its answer but no parent id.
+// unknown. It returns [thread.AsOnlyBeginning] for a first message: it has an id for its answer but no parent id.
 func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -327,7 +327,7 @@ func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.
 	}
 	if parent == "" {
 		if clientID(r.Header, headerMessage) != "" && chat.HasSingleMessage() {
-			return thread.AsFirst
+			return thread.AsOnlyBeginning
 		}
 		return ""
 	}
@@ -367,14 +367,14 @@ func clientID(h http.Header, name string) string {
 // recordAnswer lets the engine store the answer. It returns when that has succeeded or failed, even if the client
 // has disconnected.
 func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
-	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
+	httpx.AddTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
 	c.trace.EndUpstream(began, a.ID, a.Model, a.FinishReason, a.InputTokens, a.OutputTokens)
 	if c.usesMemory {
 		place := c.exchange.RecordAnswer(ctx, a)
 		c.trace.AddRecord(began, d.Now(), place.Conversation)
 		if c.dialect.CanContinue {
-			c.indexAnswer(a, cmp.Or(place, c.continues)) // an answer that was not stored gets its request's place
+			c.indexAnswer(a, cmp.Or(place, c.continuationPoint)) // an answer that was not stored gets its request's place
 		}
 	}
 }

@@ -126,7 +126,7 @@ func FuzzListener(f *testing.F) {
 			rest = rest[n:]
 		}
 		l.answer()
-		out = append(append(out, l.heldBack()...), rest...)
+		out = append(append(out, l.withheldBytes()...), rest...)
 		if !bytes.Equal(out, stream) {
 			t.Errorf("pieces of %d bytes of %q came out as %q", int(size)+1, stream, out)
 		}

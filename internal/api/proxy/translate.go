@@ -17,13 +17,13 @@ import (
 
 // isTranslated reports whether requests in a dialect are sent to the upstream as chat completions.
 func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
-	_, lacks := d.unsupportedPaths.Load(dialect.Path)
-	return translate.CanTranslate(dialect) && (d.ChatOnly || lacks)
+	_, unsupported := d.unsupportedPaths.Load(dialect.Path)
+	return translate.CanTranslate(dialect) && (d.ChatOnly || unsupported)
 }
 
 // isUnsupportedPath reports whether a response means that the upstream does not support the path of the call's
 // dialect. If the error names the request's model or an id, then this model or id is missing, not the path.
-func lacksPath(resp *http.Response, c *call) bool {
+func isUnsupportedPath(resp *http.Response, c *call) bool {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.CanTranslate(c.dialect) {
 		return false
 	}
@@ -64,14 +64,14 @@ func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	resp, err := d.sendChat(r, c, call.Body)
+	resp, err := d.sendChatCompletion(r, c, call.Body)
 	if err == nil && resp.StatusCode == http.StatusBadRequest && bytes.Contains(peekBody(resp), []byte("max_completion_tokens")) {
 		closeBody(resp)
 		renamed, encodeErr := call.WithCompletionLimit()
 		if encodeErr != nil {
 			return nil, encodeErr
 		}
-		resp, err = d.sendChat(r, c, renamed)
+		resp, err = d.sendChatCompletion(r, c, renamed)
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.R
 }
 
 // sendChatCompletion sends a translated request, with the client's key in the header that chat completions use.
-func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
+func (d *Handler) sendChatCompletion(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	h := r.Header.Clone()
 	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
 		h.Set("Authorization", "Bearer "+key)
@@ -112,7 +112,7 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
 	began := d.Now()
 	resp, err := d.sendUpstreamAt(r, http.MethodPost, path, h, bytes.NewReader(body))
-	c.noteResponse(began, d.Now(), resp)
+	c.recordTry(began, d.Now(), resp)
 	return resp, err
 }
 

@@ -29,7 +29,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	resp, err := d.askUpstream(r, c)
 	if err != nil {
 		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
-		d.writeNoAnswer(w, r, err)
+		d.writeNoAnswerError(w, r, err)
 		return
 	}
 	defer closeBody(resp)
@@ -69,7 +69,7 @@ func (d *Handler) relayStream(w http.ResponseWriter, r *http.Request, c *call, r
 		out.write(piece)
 		if first && n > 0 {
 			d.Metrics.ObserveFirstByte(c.overhead(d.Now()))
-			c.exchange.AnswerStarted()
+			c.exchange.MarkAnswerStarted()
 			first = false
 		}
 		decoder.decode()
@@ -84,14 +84,14 @@ func (d *Handler) relayStream(w http.ResponseWriter, r *http.Request, c *call, r
 		if decoder.ended() {
 			out.write(c.hitsEvent(a, d.Now()))
 		}
-		out.write(decoder.heldBack())
+		out.write(decoder.withheldBytes())
 		if err == nil {
 			err = copyFlushing(out, resp.Body)
 		}
 		if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(r.Context()), httpx.ErrStopping) {
 			out.write(fmt.Appendf(nil, "event: error\ndata: %s\n\n", c.dialect.EncodeError(http.StatusServiceUnavailable, "server_stopping", httpx.ErrStopping.Error(), httpx.RequestID(r.Context()))))
 		}
-		finish(w, resp, err)
+		finishResponse(w, resp, err)
 		return
 	}
 }
@@ -108,7 +108,7 @@ func (d *Handler) relayAnswer(w http.ResponseWriter, r *http.Request, c *call, r
 		defer d.recordAnswer(r.Context(), c, chatapi.Answer{})
 		sendHeaders(w, resp)
 		flusher{w}.write(body)
-		finish(w, resp, copyFlushing(flusher{w}, resp.Body))
+		finishResponse(w, resp, copyFlushing(flusher{w}, resp.Body))
 		return
 	}
 	plain, err := decodeBody(body, resp.Header.Get("Content-Encoding"))

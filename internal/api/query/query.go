@@ -52,7 +52,7 @@ func New(e *engine.Engine, opts Options) http.Handler { return &Handler{opts, e}
 
 // ServeHTTP implements http.Handler.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q, err := d.read(r)
+	q, err := d.readRequest(r)
 	if err != nil {
 		httpx.WriteError(w, r, err)
 		return
@@ -84,8 +84,8 @@ const (
 	maxLocation  = 1 << 10 // maximum length of the location in bytes
 )
 
-// read decodes and validates a request. Errors name the invalid field.
-func (d *Handler) read(r *http.Request) (query.Request, error) {
+// readRequest decodes and validates a request. Errors name the invalid field.
+func (d *Handler) readRequest(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
 		return query.Request{}, err

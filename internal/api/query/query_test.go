@@ -149,7 +149,7 @@ func TestTheUpstreamWrites(t *testing.T) {
 	if good.header.Get("Authorization") != "Bearer mine" || good.header.Get("X-Loci-Key") != "" {
 		t.Errorf("the upstream was sent %v", good.header)
 	}
-	var sent chat
+	var sent completionRequest
 	if err := json.Unmarshal([]byte(good.sent), &sent); err != nil || sent.Model != "m" || len(sent.Messages) != 2 || !strings.Contains(good.sent, "Faro") {
 		t.Errorf("the upstream was asked %s, %v", good.sent, err)
 	}

@@ -48,7 +48,7 @@ func (d *Handler) upstreamWriter(model string, clientHeader http.Header) query.W
 	}
 }
 
-type chat struct {
+type completionRequest struct {
 	Model    string        `json:"model"`
 	Messages []chatMessage `json:"messages"`
 }
@@ -58,7 +58,7 @@ type chatMessage struct {
 	Content any    `json:"content"` // a string, or a list of [contentPart] with images
 }
 
-type part struct {
+type contentPart struct {
 	Type  string    `json:"type"`
 	Text  string    `json:"text,omitempty"`
 	Image *imageURL `json:"image_url,omitempty"`
@@ -69,14 +69,14 @@ type imageURL struct {
 }
 
 // chatRequest returns a chat completion request with a prompt, in which the images follow the user's text.
-func chatRequest(model string, p memory.Prompt, images []string) chat {
-	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
+func chatRequest(model string, p memory.Prompt, images []string) completionRequest {
+	c := completionRequest{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {
 		return c
 	}
-	parts := []part{{Type: "text", Text: p.User}}
+	parts := []contentPart{{Type: "text", Text: p.User}}
 	for _, url := range images {
-		parts = append(parts, part{Type: "image_url", Image: &imageURL{url}})
+		parts = append(parts, contentPart{Type: "image_url", Image: &imageURL{url}})
 	}
 	c.Messages[1].Content = parts
 	return c

@@ -29,7 +29,7 @@ const (
 )
 
 // addAdminOperations registers the operations for admins, such as backups and checkups, which cover all users.
-func (d *handler) adminOperations(a registrar) {
+func (d *handler) addAdminOperations(a registrar) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
 	}
@@ -56,7 +56,7 @@ func (d *handler) adminOperations(a registrar) {
 		if err := d.recordAudit(ctx, "key rotated", "", in.ID); err != nil {
 			return client.MadeKey{}, err
 		}
-		return madeKeyView(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.Grace)*time.Second, in.Body.ExpiresAt))
+		return madeKeyView(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.GraceSeconds)*time.Second, in.Body.ExpiresAt))
 	}, withStatusCreated)
 	register(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; requests with it are refused from now on", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
 		err := requireAdmin(ctx, keysDenial)
@@ -83,11 +83,11 @@ type rotateKeyInput struct {
 }
 
 // recordAudit writes an action to the audit record before the action runs.
-func (d *handler) recordAudit(ctx context.Context, act, user, detail string) error {
+func (d *handler) recordAudit(ctx context.Context, action, user, detail string) error {
 	if d.RecordAudit == nil {
 		return nil
 	}
-	return d.RecordAudit(ctx, memory.AuditEntry{Act: act, User: user, Detail: detail})
+	return d.RecordAudit(ctx, memory.AuditEntry{Act: action, User: user, Detail: detail})
 }
 
 func (d *handler) listAudit(ctx context.Context, in *client.AuditQuery) (client.Audit, error) {

@@ -14,10 +14,10 @@ type historyInput struct {
 	Cursor string `query:"cursor"`
 }
 
-func (d *handler) changeOperations(a registrar) {
+func (d *handler) addChangeOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/changes", "list-changes", "List the changes in the journal, newest first", func(ctx context.Context, by caller, in *client.ChangesQuery) (client.Changes, error) {
 		return mapResult(changesView)(d.engine.Changes(ctx, by.owner, memory.ChangeQuery{
-			Fact: in.Fact, Action: in.Action, Run: in.Run, RunPrefix: in.Runs, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
+			Fact: in.Fact, Action: in.Action, Run: in.Run, RunPrefix: in.RunPrefix, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
 		}))
 	})
 	registerForCaller(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "List one memory's changes, newest first", func(ctx context.Context, by caller, in *historyInput) (client.Changes, error) {

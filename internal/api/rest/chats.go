@@ -15,7 +15,7 @@ type dropContextInput struct {
 	Erase bool `query:"erase" doc:"Delete the text permanently. This cannot be undone."`
 }
 
-func (d *handler) contextOperations(a registrar) {
+func (d *handler) addContextOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/contexts", "list-contexts", "List the documents that can be attached to chats", func(ctx context.Context, by caller, in *ReadTime) (client.Contexts, error) {
 		all, err := d.engine.Contexts(ctx, by.owner, in.at())
 		return client.Contexts{Contexts: mapSlice(all, contextView)}, err
@@ -34,8 +34,8 @@ func (d *handler) contextOperations(a registrar) {
 	})
 }
 
-func contextEdit(w client.WriteContext, key string) curate.ContextEdit {
-	return curate.ContextEdit{Title: w.Title, Content: w.Content, IdempotencyKey: key}
+func contextEdit(w client.WriteContext, idempotencyKey string) curate.ContextEdit {
+	return curate.ContextEdit{Title: w.Title, Content: w.Content, IdempotencyKey: idempotencyKey}
 }
 
 func contextView(c memory.Context) client.ContextDocument {
@@ -47,7 +47,7 @@ type deleteChatInput struct {
 	Facts bool `query:"facts" doc:"Also forget facts learned only from this chat."`
 }
 
-func (d *handler) chatOperations(a registrar) {
+func (d *handler) addChatOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/chats", "list-chats", "List chats, most recently used first", func(ctx context.Context, by caller, in *client.ChatsQuery) (client.Chats, error) {
 		page, err := d.engine.Chats.ListChats(ctx, by.owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
 		return client.Chats{Chats: mapSlice(page.Conversations, chatView), Next: page.Next}, err
@@ -71,8 +71,8 @@ func (d *handler) chatOperations(a registrar) {
 	})
 }
 
-func chatEdit(w client.WriteChat, key string) chats.ChatEdit {
-	return chats.ChatEdit{Title: w.Title, Contexts: w.Contexts, Rules: w.Rules, IdempotencyKey: key}
+func chatEdit(w client.WriteChat, idempotencyKey string) chats.ChatEdit {
+	return chats.ChatEdit{Title: w.Title, Contexts: w.Contexts, Rules: w.Rules, IdempotencyKey: idempotencyKey}
 }
 
 func chatView(c memory.Conversation) client.Chat {

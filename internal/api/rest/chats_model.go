@@ -27,12 +27,12 @@ const maxAnswer = 8 << 20
 
 // NewChatModel returns a model that answers chats through an upstream, with the client's key if Loci has no key.
 // With showErrors, the model's errors contain the upstream's error messages, which may be private.
-func Talker(u Upstream, clientHeader http.Header, showErrors bool) chats.ChatModel {
+func NewChatModel(u Upstream, clientHeader http.Header, showErrors bool) chats.ChatModel {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := clientHeader.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
 	}
-	return func(ctx context.Context, model string, chat []chats.Message, heard func(string)) (chatapi.Answer, error) {
+	return func(ctx context.Context, model string, chat []chats.Message, onText func(string)) (chatapi.Answer, error) {
 		body, err := json.Marshal(map[string]any{"model": model, "messages": chat, "stream": true})
 		if err != nil {
 			return chatapi.Answer{}, fmt.Errorf("encode the chat: %w", err)
@@ -51,9 +51,9 @@ func Talker(u Upstream, clientHeader http.Header, showErrors bool) chats.ChatMod
 			return chatapi.Answer{}, upstreamError(resp.StatusCode, message)
 		}
 		if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "text/event-stream" {
-			return readStream(resp.Body, heard)
+			return readStream(resp.Body, onText)
 		}
-		return readFullAnswer(resp.Body, heard)
+		return readFullAnswer(resp.Body, onText)
 	}
 }
 

@@ -36,16 +36,16 @@ type eventsInput struct {
 	client.EventsQuery
 }
 
-func (d *handler) messageOperations(a registrar) {
+func (d *handler) addMessageOperations(a registrar) {
 	register(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
 		return d.streamReply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 	}, withReplyEvents(a))
 	register(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Replace the last reply of a chat with a newly generated one", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
-		t := chats.SayRequest{Chat: in.ID, Regenerate: true}
+		req := chats.SayRequest{Chat: in.ID, Regenerate: true}
 		if in.Body != nil {
-			t.Model, t.Rules = in.Body.Model, in.Body.Rules
+			req.Model, req.Rules = in.Body.Model, in.Body.Rules
 		}
-		return d.streamReply(ctx, t)
+		return d.streamReply(ctx, req)
 	}, withReplyEvents(a))
 	registerForCaller(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "List the events of a chat, oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
 		page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
@@ -61,43 +61,43 @@ func withReplyEvents(a registrar) func(*huma.Operation) {
 	}
 	return func(op *huma.Operation) {
 		schemas := a.api.OpenAPI().Components.Schemas
-		var one []*huma.Schema
+		var eventSchemas []*huma.Schema
 		for _, event := range []string{client.EventMemory, client.EventDelta, client.EventDone, client.EventError} {
-			one = append(one, &huma.Schema{
+			eventSchemas = append(eventSchemas, &huma.Schema{
 				Type: "object", Description: "The event " + event, Required: []string{"event", "data"},
 				Properties: map[string]*huma.Schema{"event": {Type: "string", Enum: []any{event}}, "data": schemas.Schema(data[event], true, "")},
 			})
 		}
 		op.Responses = map[string]*huma.Response{"200": {
 			Description: "One memory event, any number of delta events, then done or error. The data of each event is JSON.",
-			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{OneOf: one}}},
+			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{OneOf: eventSchemas}}},
 		}}
 	}
 }
 
 // streamReply streams the answer to a message.
-func (d *handler) streamReply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
+func (d *handler) streamReply(ctx context.Context, req chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	by, err := callerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t.Owner = by.owner
-	if t.Model, err = d.replyModel(ctx, t.Model); err != nil {
+	req.Owner = by.owner
+	if req.Model, err = d.replyModel(ctx, req.Model); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &replyStream{PieceWriter: httpx.PieceWriter{ResponseWriter: w}}
-		said, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{OnRecalled: out.sendMemory, OnText: out.sendDelta, OnEnd: func() { out.Abort(r.Context()) }})
+		result, err := d.engine.Chats.Say(r.Context(), req, NewChatModel(d.Upstream, r.Header, false), chats.Listener{OnRecalled: out.sendMemory, OnText: out.sendDelta, OnEnd: func() { out.Abort(r.Context()) }})
 		switch {
 		case err != nil && !out.started:
 			httpx.WriteError(w, r, err)
 		case err != nil:
 			out.SendLast(formatEvent(client.EventError, client.ChatError{
-				Problem: problemView(httpx.LogProblem(r.Context(), err)), Question: messageView(said.Question), Answer: messageView(said.Answer),
+				Problem: problemView(httpx.LogProblem(r.Context(), err)), Question: messageView(result.Question), Answer: messageView(result.Answer),
 			}))
 		default:
-			out.SendLast(formatEvent(client.EventDone, client.ChatDone{Question: messageView(said.Question), Answer: messageView(said.Answer), Model: said.Model}))
+			out.SendLast(formatEvent(client.EventDone, client.ChatDone{Question: messageView(result.Question), Answer: messageView(result.Answer), Model: result.Model}))
 		}
 	}}, nil
 }

@@ -16,7 +16,7 @@ type ExternalOperation struct {
 }
 
 // addExternalOperations adds operations of other APIs to the OpenAPI document.
-func addExternal(api *huma.OpenAPI, operations []ExternalOperation) {
+func addExternalOperations(api *huma.OpenAPI, operations []ExternalOperation) {
 	for _, e := range operations {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 			return e.Prefix + huma.DefaultSchemaNamer(t, hint)

@@ -16,7 +16,7 @@ type usageQuery struct {
 	Since time.Time `query:"since" doc:"Usage from this day on. Default: all."`
 }
 
-func (d *handler) learningOperations(a registrar) {
+func (d *handler) addLearningOperations(a registrar) {
 	registerForCaller(a, http.MethodPost, "/api/memory/preview", "preview-memory", "Show what learning from messages would change", func(ctx context.Context, by caller, in *body[client.PreviewRequest]) (out client.Preview, err error) {
 		messages, err := messagesOf(in.Body.Messages, in.Body.Text)
 		if err != nil {
@@ -52,8 +52,8 @@ func (d *handler) learningOperations(a registrar) {
 		return in.Body, d.engine.SetPause(ctx, by.owner, core.Pause(in.Body.Pause), in.Key, by.author)
 	})
 	registerForCaller(a, http.MethodGet, "/api/usage", "get-usage", "Show tokens and cost per model", func(ctx context.Context, by caller, in *usageQuery) (client.UsageList, error) {
-		spent, err := d.engine.Lessons.UsageSince(ctx, by.owner, in.Since)
-		return client.UsageList{Usage: append([]memory.Usage{}, spent...)}, err
+		usage, err := d.engine.Lessons.UsageSince(ctx, by.owner, in.Since)
+		return client.UsageList{Usage: append([]memory.Usage{}, usage...)}, err
 	})
 }
 

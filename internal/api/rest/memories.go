@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *handler) memoryOperations(a registrar) {
+func (d *handler) addMemoryOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.listMemories)
 	register(a, http.MethodPost, "/api/memory", "add-memory", "Add a fact", d.addMemory, withStatusCreated)
 	registerForCaller(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", func(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
@@ -79,7 +79,7 @@ func (d *handler) listMemories(ctx context.Context, by caller, in *client.ListQu
 		Project:      in.Project,
 		Conversation: in.Conversation,
 		Text:         in.Text,
-		IDPrefix:     in.ID,
+		IDPrefix:     in.IDPrefix,
 		At:           memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 		Limit:        in.Limit,
 		Cursor:       in.Cursor,

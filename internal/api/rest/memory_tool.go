@@ -33,7 +33,7 @@ func (e toolError) Error() string { return string(e) }
 
 func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf(format, args...)) }
 
-func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.MemoryToolInput]) (out client.MemoryToolResult, err error) {
+func (d *handler) runMemoryTool(ctx context.Context, by caller, in *body[client.MemoryToolInput]) (out client.MemoryToolResult, err error) {
 	command := in.Body
 	if err = d.engine.Curate.CheckToolAccess(ctx, by.owner, command.Command != "view"); err == nil {
 		err = d.engine.Files.EditFiles(ctx, by.owner, func(files map[string]memory.Context) error {
@@ -94,7 +94,7 @@ func (f fileTree) run(c client.MemoryToolInput) (string, error) {
 }
 
 // resolvePath cleans a path, and refuses a path outside toolRoot.
-func resolve(requested string) (string, error) {
+func resolvePath(requested string) (string, error) {
 	if requested != toolRoot && !strings.HasPrefix(requested, toolRoot+"/") {
 		return "", toolErrorf("Path must start with %s, got: %s", toolRoot, requested)
 	}
@@ -106,8 +106,8 @@ func resolve(requested string) (string, error) {
 }
 
 // resolveWritablePath is resolvePath for a file to change. It also refuses paths in lociFolder.
-func resolveWritable(requested string) (string, error) {
-	p, err := resolve(requested)
+func resolveWritablePath(requested string) (string, error) {
+	p, err := resolvePath(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
 		err = toolErrorf("The path %s is read-only: Loci writes it", requested)
 	}
@@ -119,10 +119,10 @@ func (f fileTree) isFolder(p string) bool {
 }
 
 // filesUnder returns the paths of all files in a folder and its subfolders.
-func (f fileTree) filesUnder(p string) []string {
+func (f fileTree) filesUnder(folder string) []string {
 	var out []string
 	for file := range f.files {
-		if strings.HasPrefix(file, p+"/") {
+		if strings.HasPrefix(file, folder+"/") {
 			out = append(out, file)
 		}
 	}
@@ -134,9 +134,9 @@ func (f fileTree) checkFree(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return existsErr
 	}
-	for up := path.Dir(p); up != toolRoot; up = path.Dir(up) {
-		if _, isFile := f.files[up]; isFile {
-			return toolErrorf("The path %s is not a directory.", up)
+	for parent := path.Dir(p); parent != toolRoot; parent = path.Dir(parent) {
+		if _, isFile := f.files[parent]; isFile {
+			return toolErrorf("The path %s is not a directory.", parent)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (f fileTree) checkFree(p string, existsErr error) error {
 
 // writableFile returns the path and the content of an existing file that a command will change.
 func (f fileTree) writableFile(requested string) (p string, c memory.Context, err error) {
-	if p, err = resolveWritable(requested); err != nil {
+	if p, err = resolveWritablePath(requested); err != nil {
 		return "", c, err
 	}
 	c, ok := f.files[p]
@@ -158,7 +158,7 @@ func (f fileTree) writableFile(requested string) (p string, c memory.Context, er
 }
 
 func (f fileTree) view(c client.MemoryToolInput) (string, error) {
-	p, err := resolve(c.Path)
+	p, err := resolvePath(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -246,7 +246,7 @@ func fileSize(bytes int) string {
 }
 
 func (f fileTree) create(c client.MemoryToolInput) (string, error) {
-	p, err := resolveWritable(c.Path)
+	p, err := resolveWritablePath(c.Path)
 	if err == nil {
 		err = f.checkFree(p, toolErrorf("File %s already exists", c.Path))
 	}
@@ -302,7 +302,7 @@ func (f fileTree) insert(c client.MemoryToolInput) (string, error) {
 }
 
 func (f fileTree) delete(c client.MemoryToolInput) (string, error) {
-	p, err := resolveWritable(c.Path)
+	p, err := resolveWritablePath(c.Path)
 	switch {
 	case err != nil:
 		return "", err
@@ -323,11 +323,11 @@ func (f fileTree) delete(c client.MemoryToolInput) (string, error) {
 }
 
 func (f fileTree) rename(c client.MemoryToolInput) (string, error) {
-	from, err := resolveWritable(c.OldPath)
+	from, err := resolveWritablePath(c.OldPath)
 	if err != nil {
 		return "", err
 	}
-	to, err := resolveWritable(c.NewPath)
+	to, err := resolveWritablePath(c.NewPath)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ var mediaTypes = map[portable.Format]string{
 	portable.Zip:      "application/zip",
 }
 
-func (d *handler) portableOperations(a registrar) {
+func (d *handler) addTransferOperations(a registrar) {
 	register(a, http.MethodGet, "/api/export", "export", "Export memory as a stream", d.exportMemory, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: binaryContent("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
@@ -133,9 +133,9 @@ func (d *handler) importMemory(ctx context.Context, by caller, in *importInput) 
 	return importView(report, in.DryRun), nil
 }
 
-func importView(report transfer.ImportReport, dry bool) client.Imported {
+func importView(report transfer.ImportReport, dryRun bool) client.Imported {
 	out := client.Imported{
-		DryRun: dry, Read: report.Read, Added: client.Tally(report.Added), There: client.Tally(report.There), Duplicates: report.Duplicates,
+		DryRun: dryRun, Read: report.Read, Added: client.Tally(report.Added), AlreadyStored: client.Tally(report.There), Duplicates: report.Duplicates,
 		Waiting: report.Waiting, Redacted: report.Redacted, Conflicting: report.Conflicting, Broken: report.Broken,
 		Conflicts: problemViews(report.Conflicts), Problems: problemViews(report.Problems), Runs: report.Runs, Jobs: report.Jobs,
 	}

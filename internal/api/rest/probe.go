@@ -19,10 +19,10 @@ func (d *handler) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":
-		is := d.Ready(r.Context())
+		ready := d.Ready(r.Context())
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(readyStatus(is))
-		_ = huma.DefaultJSONFormat.Marshal(w, is) // the client may have disconnected
+		w.WriteHeader(readyStatus(ready))
+		_ = huma.DefaultJSONFormat.Marshal(w, ready) // the client may have disconnected
 	default:
 		return false
 	}

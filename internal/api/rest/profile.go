@@ -24,11 +24,11 @@ type putEntryInput struct {
 	Body client.SetEntry
 }
 
-func (d *handler) profileOperations(a registrar) {
+func (d *handler) addProfileOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/core", "get-core", "Show the core: facts and profile entries with which every conversation begins", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
-		in, left, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
+		in, omitted, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
-			Tokens: in.Tokens(), Budget: budget, Facts: mapSlice(in.Facts, coreFactView), Left: mapSlice(left.Facts, coreFactView), Profile: mapSlice(in.Profile, entryView),
+			Tokens: in.Tokens(), Budget: budget, Facts: mapSlice(in.Facts, coreFactView), OverBudget: mapSlice(omitted.Facts, coreFactView), Profile: mapSlice(in.Profile, entryView),
 		}, err
 	})
 	registerForCaller(a, http.MethodGet, "/api/profile", "list-profile", "List the profile: values about the user by key", func(ctx context.Context, by caller, in *ReadTime) (client.Profile, error) {

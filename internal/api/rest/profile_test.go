@@ -44,7 +44,7 @@ func TestCoreIsShown(t *testing.T) {
 	var core client.Core
 	w := r.do("GET", "/api/core", "")
 	r.decode(w, &core)
-	if len(core.Facts) < 3 || len(core.Facts)+len(core.Left) != 21 || core.Budget != 60 || core.Tokens == 0 || core.Tokens > 60 || len(core.Profile) != 1 {
+	if len(core.Facts) < 3 || len(core.Facts)+len(core.OverBudget) != 21 || core.Budget != 60 || core.Tokens == 0 || core.Tokens > 60 || len(core.Profile) != 1 {
 		t.Fatalf("the core is %s", w.Body)
 	}
 	if dog := core.Facts[0]; dog.Content != "User has a dog named Rex" || dog.Heading != "People and pets" || dog.Why != "pinned" {

@@ -15,7 +15,7 @@ type reembedInput struct {
 
 func (in *reembedInput) isDryRun() bool { return in.Body != nil && in.Body.DryRun }
 
-func (d *handler) vectorOperations(a registrar) {
+func (d *handler) addVectorOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/reembed", "get-vectors", "Show how many memories have vectors of the current embedder", func(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
 		return mapResult(vectorsView)(d.engine.Vectors.Progress(ctx, by.owner))
 	})

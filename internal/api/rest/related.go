@@ -34,19 +34,19 @@ type unrelateInput struct {
 	Kind memory.RelationKind `query:"kind" required:"true" enum:"same_subject,refines,contradicts,follows"`
 }
 
-func (d *handler) relatedOperations(a registrar) {
+func (d *handler) addRelatedOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, relatedPath, "list-related", "List related facts, in both directions", func(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
 		found, err := d.engine.Curate.RelatedFacts(ctx, by.owner, in.ID, in.at(), in.Steps, in.Limit+1)
 		if err != nil {
 			return out, err
 		}
-		out = client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: mapSlice(found.Relations, relationView), More: found.HasMore}
+		out = client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: mapSlice(found.Relations, relationView), HasMore: found.HasMore}
 		for i, f := range found.Facts[1:] {
 			out.Memories = append(out.Memories, client.RelatedMemory{Memory: factView(f), Steps: found.Distances[i+1]})
 		}
-		ties, err := d.engine.Curate.DerivedRelations(ctx, by.owner, in.ID, in.at())
-		if len(ties) > 0 {
-			out.Found = mapSlice(ties, func(t curate.DerivedRelation) client.FoundRelation {
+		derived, err := d.engine.Curate.DerivedRelations(ctx, by.owner, in.ID, in.at())
+		if len(derived) > 0 {
+			out.Derived = mapSlice(derived, func(t curate.DerivedRelation) client.FoundRelation {
 				return client.FoundRelation{FactRelation: relationView(t.Relation), Memory: factView(t.OtherFact)}
 			})
 		}

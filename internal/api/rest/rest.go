@@ -105,13 +105,13 @@ func (d *handler) newAPI(mux *http.ServeMux) huma.API {
 	api := humago.New(mux, config)
 	add := registrar{api, d.MaxBody}
 	for _, operations := range []func(registrar){
-		d.memoryOperations, d.reviewOperations, d.searchOperations, d.changeOperations, d.learningOperations,
-		d.vectorOperations, d.portableOperations, d.serverOperations, d.adminOperations, d.profileOperations, d.contextOperations,
-		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.messageOperations,
+		d.addMemoryOperations, d.addReviewOperations, d.addSearchOperations, d.addChangeOperations, d.addLearningOperations,
+		d.addVectorOperations, d.addTransferOperations, d.addServerOperations, d.addAdminOperations, d.addProfileOperations, d.addContextOperations,
+		d.addChatOperations, d.addShareOperations, d.addRelatedOperations, d.addUserOperations, d.addMessageOperations,
 	} {
 		operations(add)
 	}
-	addExternal(api.OpenAPI(), d.ExternalOperations)
+	addExternalOperations(api.OpenAPI(), d.ExternalOperations)
 	return api
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/curate"
 )
 
-func (d *handler) reviewOperations(a registrar) {
+func (d *handler) addReviewOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/review", "list-review", "List facts that wait for a person's decision, newest first", func(ctx context.Context, by caller, in *client.ReviewQuery) (client.Review, error) {
 		page, err := d.engine.Curate.PendingFacts(ctx, by.owner, in.Limit, in.Cursor)
 		return client.Review{Next: page.Next, Waiting: mapSlice(page.Facts, func(w curate.PendingFact) client.Waiting {

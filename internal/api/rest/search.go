@@ -11,11 +11,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *handler) searchOperations(a registrar) {
+func (d *handler) addSearchOperations(a registrar) {
 	registerForCaller(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.searchMemories)
 	registerForCaller(a, http.MethodPost, "/api/memory/add", "add-messages", "Store messages, and learn from them", d.addMessages)
 	registerForCaller(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget or erase the memories that match a query or a filter; only forgetting can be undone", d.forgetMemories)
-	registerForCaller(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.memoryTool)
+	registerForCaller(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.runMemoryTool)
 	registerForCaller(a, http.MethodGet, "/api/traces/{id}", "get-trace", "Get the trace of a request: its question and the memories it received", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
 		return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 	})

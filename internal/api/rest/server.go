@@ -7,21 +7,21 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func (d *handler) serverOperations(a registrar) {
+func (d *handler) addServerOperations(a registrar) {
 	register(a, http.MethodGet, "/health", "get-health", "Show the state of the server", func(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
 		return &body[client.Health]{d.Health(ctx)}, nil
 	})
 	register(a, http.MethodGet, "/health/live", "get-live", "Report that the process is alive", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
 	register(a, http.MethodGet, "/health/ready", "get-ready", "Show whether requests can be served, and current problems", func(ctx context.Context, _ *struct{}) (*readiness, error) {
-		is := d.Ready(ctx)
-		return &readiness{readyStatus(is), is}, nil
+		ready := d.Ready(ctx)
+		return &readiness{readyStatus(ready), ready}, nil
 	})
 	registerForCaller(a, http.MethodGet, "/api/stats", "get-stats", "Count the memories", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
 		counts, err := d.engine.Stats(ctx, by.owner)
 		rates := d.engine.Metrics.Rates()
 		return client.Stats{
 			Counts: counts, Total: counts.Facts + counts.Turns + counts.Summaries,
-			Replacement: rates.Replacement, Dedup: rates.Dedup, Hit: rates.Hit,
+			ReplacementRate: rates.Replacement, DedupRate: rates.Dedup, HitRate: rates.Hit,
 			Pause: string(d.engine.CurrentPause(ctx, by.owner)),
 		}, err
 	})
@@ -45,8 +45,8 @@ type readiness struct {
 }
 
 // readyStatus returns the HTTP status for a state: 503 while the server shuts down, and 200 otherwise.
-func readyStatus(is client.Ready) int {
-	if is.Status != client.StatusReady {
+func readyStatus(ready client.Ready) int {
+	if ready.Status != client.StatusReady {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK

@@ -18,7 +18,7 @@ type unshareInput struct {
 	To string `query:"to" required:"true" maxLength:"300" doc:"user/NAME, pool/NAME or global."`
 }
 
-func (d *handler) shareOperations(a registrar) {
+func (d *handler) addShareOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, sharePath, "get-share", "List who a fact is shared with", func(ctx context.Context, by caller, in *ByID) (client.Shared, error) {
 		return mapResult(sharedView(in.ID))(d.engine.Share.Receivers(ctx, by.owner, in.ID))
 	})

@@ -34,7 +34,7 @@ func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) 
 	return owner, id.AuthorOf(owner), nil
 }
 
-func (d *handler) userOperations(a registrar) {
+func (d *handler) addUserOperations(a registrar) {
 	registerForAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is for admins only", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
 		users, next, err := d.engine.Users(ctx, httpx.IdentityOf(ctx).Namespace, in.Cursor, in.Limit)
 		return client.Users{Next: next, Users: mapSlice(users, func(u core.User) client.User {

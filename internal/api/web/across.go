@@ -68,25 +68,25 @@ func (a *projectCounts) add(f memory.Fact) {
 	}
 }
 
-func addOccurrence(items map[string]*recurringItem, key, name, link string, found occurrence) {
+func addOccurrence(items map[string]*recurringItem, key, name, link string, added occurrence) {
 	item := items[key]
 	if item == nil {
 		item = &recurringItem{Name: name, Link: link}
 		items[key] = item
 	}
-	if i := slices.IndexFunc(item.Occurrences, func(p occurrence) bool { return p.Project == found.Project }); i >= 0 {
+	if i := slices.IndexFunc(item.Occurrences, func(p occurrence) bool { return p.Project == added.Project }); i >= 0 {
 		item.Occurrences[i].Count++ // the text and link stay those of the newest fact, which is added first
 		return
 	}
-	found.Count = 1
-	item.Occurrences = append(item.Occurrences, found)
+	added.Count = 1
+	item.Occurrences = append(item.Occurrences, added)
 }
 
 // findRecurring returns the items that occur in several projects. A fact with the same text in several projects is
 // not listed again as an answer.
-func (a *projectCounts) recurring() recurringItems {
-	out := recurringItems{SameFacts: inSeveralProjects(a.sameText, nil), Themes: inSeveralProjects(a.themes, nil)}
-	out.Answers = inSeveralProjects(a.answers, func(s *recurringItem) bool {
+func (a *projectCounts) findRecurring() recurringItems {
+	out := recurringItems{SameFacts: itemsInSeveralProjects(a.sameText, nil), Themes: itemsInSeveralProjects(a.themes, nil)}
+	out.Answers = itemsInSeveralProjects(a.answers, func(s *recurringItem) bool {
 		return slices.ContainsFunc(s.Occurrences, func(p occurrence) bool { return p.Text != s.Occurrences[0].Text })
 	})
 	for _, name := range topNames(a.projects, maxRecurring) {
@@ -97,7 +97,7 @@ func (a *projectCounts) recurring() recurringItems {
 }
 
 // itemsInSeveralProjects returns the items of at least two projects that accept allows; nil allows all items.
-func inSeveralProjects(items map[string]*recurringItem, accept func(*recurringItem) bool) (out []recurringItem) {
+func itemsInSeveralProjects(items map[string]*recurringItem, accept func(*recurringItem) bool) (out []recurringItem) {
 	for _, key := range slices.Sorted(maps.Keys(items)) {
 		s := items[key]
 		if len(s.Occurrences) < 2 || accept != nil && !accept(s) {

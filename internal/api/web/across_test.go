@@ -38,7 +38,7 @@ func TestWhatRecursAcrossProjectsIsTold(t *testing.T) {
 		}
 		return strings.Join(out, "; ")
 	}
-	r := a.recurring()
+	r := a.findRecurring()
 	for what, c := range map[string][2]string{
 		"said":    {told(r.SameFacts), "User writes tests first: atlas 1  orion 1  vega 1"},
 		"answers": {told(r.Answers), "user, editor: atlas 2 User edits with vi orion 1 User edits with emacs"},

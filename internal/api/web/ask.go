@@ -31,23 +31,23 @@ type playgroundForm struct {
 	history        []chats.Message // earlier messages of a temporary chat
 }
 
-func (p *Page) readPlaygroundForm(r *http.Request) (q playgroundForm, err error) {
-	q = playgroundForm{
+func (p *Page) readPlaygroundForm(r *http.Request) (form playgroundForm, err error) {
+	form = playgroundForm{
 		model: r.PostFormValue("model"), message: strings.TrimSpace(r.PostFormValue("content")),
 		chat: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != "",
 	}
 	switch {
-	case q.message == "":
-		return q, memory.Errorf(memory.Invalid, "the message is empty")
-	case q.model == "":
-		return q, memory.Errorf(memory.Invalid, "choose a model")
+	case form.message == "":
+		return form, memory.Errorf(memory.Invalid, "the message is empty")
+	case form.model == "":
+		return form, memory.Errorf(memory.Invalid, "choose a model")
 	case p.Talker == nil:
-		q.model = responder.Name
+		form.model = responder.Name
 	}
-	if q.temporary {
-		q.history, err = decodeHistory(r.PostFormValue("history"))
+	if form.temporary {
+		form.history, err = decodeHistory(r.PostFormValue("history"))
 	}
-	return q, err
+	return form, err
 }
 
 // maxHistory is the maximum number of messages of a temporary chat, which its page sends with each new message.
@@ -82,27 +82,27 @@ func encodeJSON(v any) string {
 const headerChat = "X-Loci-Chat"
 
 // answerMessage lets a model answer the message. If the form names no chat, it creates one and sets q.chat.
-func (p *Page) answer(r *http.Request, v visit, q *playgroundForm, stream *answerStream) (string, error) {
-	if q.temporary {
-		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.message})
-		if q.model != responder.Name {
-			a, err := p.Talker(r.Context(), q.model, said, stream.writeText)
+func (p *Page) answerMessage(r *http.Request, v visit, form *playgroundForm, stream *answerStream) (string, error) {
+	if form.temporary {
+		said := append(form.history, chats.Message{Role: memory.RoleUser, Content: form.message})
+		if form.model != responder.Name {
+			a, err := p.Talker(r.Context(), form.model, said, stream.writeText)
 			return a.Text, err
 		}
-		text := responder.Respond(q.message, nil, responder.MemoryEffect{NotStoredReason: "This chat is temporary"})
+		text := responder.Respond(form.message, nil, responder.MemoryEffect{NotStoredReason: "This chat is temporary"})
 		stream.writeText(text)
 		return text, nil
 	}
-	if q.chat == "" {
+	if form.chat == "" {
 		created, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{})
 		if err != nil {
 			return "", err
 		}
-		q.chat = created.ID
+		form.chat = created.ID
 	}
-	stream.Header().Set(headerChat, q.chat)
-	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: q.chat, Content: q.message, Model: q.model}, p.Talker,
-		chats.Listener{OnRecalled: func(retrieve.PromptMemory) { stream.start() }, OnText: stream.writeText, OnEnd: func() { stream.Abort(r.Context()) }})
+	stream.Header().Set(headerChat, form.chat)
+	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: form.chat, Content: form.message, Model: form.model}, p.Talker,
+		chats.Listener{OnRecalled: func(retrieve.PromptMemory) { stream.sendHeaders() }, OnText: stream.writeText, OnEnd: func() { stream.Abort(r.Context()) }})
 	if said.Answer == nil {
 		return "", err
 	}
@@ -112,8 +112,8 @@ func (p *Page) answer(r *http.Request, v visit, q *playgroundForm, stream *answe
 // answerStream streams an answer to the page's script as lines of JSON.
 type answerStream struct {
 	httpx.PieceWriter
-	script  bool // the request came from the script; otherwise nothing is written
-	started bool // the headers were sent
+	fromScript bool // the request came from the script; otherwise nothing is written
+	started    bool // the headers were sent
 }
 
 // streamLine is one line of the stream: a part of the answer, or the reason why the answer ends early.
@@ -123,15 +123,15 @@ type streamLine struct {
 }
 
 func (o *answerStream) writeText(text string) {
-	if o.script {
-		o.start()
+	if o.fromScript {
+		o.sendHeaders()
 		o.Send(encodeJSON(streamLine{Text: text}) + "\n")
 	}
 }
 
 // sendHeaders sends the headers, which name the chat.
-func (o *answerStream) start() {
-	if !o.script || o.started {
+func (o *answerStream) sendHeaders() {
+	if !o.fromScript || o.started {
 		return
 	}
 	o.started = true
@@ -149,7 +149,7 @@ const (
 
 // chatModels returns the names of the models that can answer, Loci's own model last. If the upstream's models are
 // missing, unlistedReason says why.
-func (p *Page) models(r *http.Request) (names []string, unlistedReason string) {
+func (p *Page) chatModels(r *http.Request) (names []string, unlistedReason string) {
 	own := []string{responder.Name}
 	if p.Upstream == nil {
 		return own, ""

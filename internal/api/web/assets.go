@@ -34,7 +34,7 @@ func assetNames() (names []string) {
 }
 
 // loadAssets reads all assets, by file name.
-func assets() map[string]asset {
+func loadAssets() map[string]asset {
 	out := map[string]asset{}
 	for _, name := range assetNames() {
 		body, err := staticFiles.ReadFile(path.Join("static", name))

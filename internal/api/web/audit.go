@@ -14,7 +14,7 @@ type auditView struct {
 	Cursor    string // cursor of the shown page; "" for the first page
 }
 
-func (p *Page) audit(r *http.Request, _ visit) (any, error) {
+func (p *Page) auditView(r *http.Request, _ visit) (any, error) {
 	if !isAdmin(r) {
 		return nil, memory.Errorf(memory.Forbidden, "the audit record is for admins only")
 	}

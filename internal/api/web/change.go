@@ -65,11 +65,11 @@ func (p *Page) editFact(r *http.Request, v visit, id string) (formResult, error)
 			return formResult{}, err
 		}
 	}
-	was, err := p.engine.Get(r.Context(), v.owner, id)
+	previous, err := p.engine.Get(r.Context(), v.owner, id)
 	if err != nil {
 		return formResult{}, err
 	}
-	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
+	if f := previous.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
 		e.Content = nil // unchanged text is not sent: of another owner's fact, it would be refused
 	}
 	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
@@ -100,13 +100,13 @@ func (p *Page) pinFacts(r *http.Request, v visit, pin bool, ids ...string) (form
 }
 
 func (p *Page) forgetMemories(r *http.Request, v visit, ids ...string) (formResult, error) {
-	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.ForgetRequest{IDs: ids}, v.author)
+	forgotten, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.ForgetRequest{IDs: ids}, v.author)
 	if err != nil {
 		return formResult{}, err
 	}
-	d := formResult{Message: plural(len(gone), "memory") + " forgotten.", Runs: []string{receipt.Run}}
-	if len(gone) == 1 {
-		d.Message = "Forgotten: " + clip(60, gone[0].Content())
+	d := formResult{Message: plural(len(forgotten), "memory") + " forgotten.", Runs: []string{receipt.Run}}
+	if len(forgotten) == 1 {
+		d.Message = "Forgotten: " + clip(60, forgotten[0].Content())
 	}
 	return d, nil
 }

@@ -15,8 +15,8 @@ type contextChoice struct {
 }
 
 // contextChoices returns the contexts attached to a chat in their order, followed by the others if includeOthers.
-func (p *Page) contextChoices(r *http.Request, v visit, chat memory.Conversation, all bool) ([]contextChoice, error) {
-	if len(chat.Contexts) == 0 && !all {
+func (p *Page) contextChoices(r *http.Request, v visit, chat memory.Conversation, includeOthers bool) ([]contextChoice, error) {
+	if len(chat.Contexts) == 0 && !includeOthers {
 		return nil, nil
 	}
 	contexts, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
@@ -30,7 +30,7 @@ func (p *Page) contextChoices(r *http.Request, v visit, chat memory.Conversation
 		}
 	}
 	for _, c := range contexts {
-		if all && !slices.Contains(chat.Contexts, c.ID) {
+		if includeOthers && !slices.Contains(chat.Contexts, c.ID) {
 			others = append(others, contextChoice{p.documentOf(c), false})
 		}
 	}
@@ -52,12 +52,12 @@ func (v transcriptView) Attached() document {
 func (p *Page) changeChat(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		was, err := p.engine.Chats.Chat(r.Context(), v.owner, v.id)
+		previous, err := p.engine.Chats.Chat(r.Context(), v.owner, v.id)
 		if err != nil {
 			return formResult{}, err
 		}
 		e := chats.ChatEdit{Title: formField(r, "title"), Rules: formField(r, "rules")}
-		e.Contexts = new(p.nextAttached(was.Contexts, r.PostForm["shown"], r.PostForm["context"]))
+		e.Contexts = new(p.nextAttached(previous.Contexts, r.PostForm["shown"], r.PostForm["context"]))
 		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, v.id, e, v.author); err != nil {
 			return formResult{}, err
 		}

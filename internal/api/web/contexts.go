@@ -65,7 +65,7 @@ type contextsView struct {
 	TokenLimit int
 }
 
-func (p *Page) contexts(r *http.Request, v visit) (any, error) {
+func (p *Page) contextsView(r *http.Request, v visit) (any, error) {
 	view := contextsView{Here: viewURL(r), TokenLimit: p.DocumentTokens}
 	all, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
 	if err != nil {
@@ -101,7 +101,7 @@ type contextView struct {
 
 func (v contextView) title() string { return v.Name() }
 
-func (p *Page) context(r *http.Request, v visit) (any, error) {
+func (p *Page) contextView(r *http.Request, v visit) (any, error) {
 	journal, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: "context:" + v.id})
 	if err != nil {
 		return nil, err

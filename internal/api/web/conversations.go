@@ -27,7 +27,7 @@ type conversationEntry struct {
 	Last string
 }
 
-func (p *Page) conversations(r *http.Request, v visit) (any, error) {
+func (p *Page) conversationsView(r *http.Request, v visit) (any, error) {
 	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsPageSize, Cursor: r.FormValue("cursor")})
 	if err != nil {
 		return nil, err
@@ -41,13 +41,13 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := conversationEntry{Conversation: c}
+		entry := conversationEntry{Conversation: c}
 		for _, t := range slices.Backward(turns) {
-			if one.Last == "" || t.Role == memory.RoleUser {
-				one.Last = clip(160, t.Content)
+			if entry.Last == "" || t.Role == memory.RoleUser {
+				entry.Last = clip(160, t.Content)
 			}
 		}
-		view.Conversations = append(view.Conversations, one)
+		view.Conversations = append(view.Conversations, entry)
 	}
 	return view, nil
 }
@@ -94,7 +94,7 @@ type usedMemories struct {
 	Hits  int
 }
 
-func (p *Page) transcript(r *http.Request, v visit) (any, error) {
+func (p *Page) transcriptView(r *http.Request, v visit) (any, error) {
 	ctx, store := r.Context(), p.engine.Store
 	found, err := store.Conversations(ctx, v.owner, memory.ConversationQuery{IDs: []string{v.id}})
 	if err != nil {

@@ -55,7 +55,7 @@ var exportParts = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer
 // Portions are the parts of an export, to choose from.
 func (dataView) Portions() []transfer.Part { return exportParts }
 
-func (p *Page) data(r *http.Request, v visit) (any, error) {
+func (p *Page) dataView(r *http.Request, v visit) (any, error) {
 	counts, err := p.engine.Stats(r.Context(), v.owner)
 	return dataView{Here: viewURL(r), Counts: counts}, err
 }
@@ -184,7 +184,7 @@ func (p *Page) importPart(r *http.Request, v visit, view *dataView, part *multip
 		}
 	}
 	for _, i := range out.Sample {
-		b.Sample = append(b.Sample, importSample{imageText(i), i.Status()})
+		b.Sample = append(b.Sample, importSample{stateText(i), i.Status()})
 	}
 	if !b.DryRun && len(out.Runs) <= maxUndoRuns {
 		b.UndoRuns = out.Runs

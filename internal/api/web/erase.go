@@ -54,12 +54,12 @@ func (p *Page) erasePreview(r *http.Request, v visit) (any, error) {
 
 // matchingIDs returns the ids of the memories that a query matches. The confirmation sends these ids, not the query,
 // because the query may match other memories later.
-func (p *Page) matchingIDs(ctx context.Context, v visit, q string) ([]string, error) {
-	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: q, DryRun: true}, v.author)
+func (p *Page) matchingIDs(ctx context.Context, v visit, query string) ([]string, error) {
+	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: query, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
-	withRetired, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: q, Erase: true, DryRun: true}, v.author)
+	withRetired, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: query, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +83,11 @@ func (p *Page) previewErasure(ctx context.Context, v visit, ids []string) (erase
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
 	}
-	gone, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{IDs: ids, Erase: true, DryRun: true}, v.author)
+	erased, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{IDs: ids, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return view, err
 	}
-	view.Total, view.Fingerprint, view.Shown = len(gone), fingerprint(gone), memoryViews(gone)
+	view.Total, view.Fingerprint, view.Shown = len(erased), fingerprint(erased), memoryViews(erased)
 	if view.Total > maxShownErased {
 		view.Shown, view.Rest = view.Shown[:maxShownErased], view.Shown[maxShownErased:]
 	}
@@ -106,7 +106,7 @@ func fingerprint(memories []memory.Memory) string {
 }
 
 // eraseMemories permanently erases text if the user typed eraseWord and the memories shown have not changed.
-func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
+func (p *Page) eraseMemories(w http.ResponseWriter, r *http.Request, v visit) error {
 	view, ids := eraseView{Back: "/data"}, strings.Fields(r.PostFormValue("ids"))
 	if len(ids) > 0 {
 		var err error

@@ -19,7 +19,7 @@ const (
 )
 
 // streamEvents streams an event "version" at the beginning and after each change of the owner's memory.
-func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
+func (p *Page) streamEvents(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // the stream has its own deadline

@@ -92,12 +92,12 @@ func formatCount(n int) string {
 }
 
 // clip puts a text on one line and cuts it after maxChars characters.
-func clip(n int, s string) string {
+func clip(maxChars int, s string) string {
 	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) <= n {
+	if len(runes) <= maxChars {
 		return string(runes)
 	}
-	return strings.TrimSpace(string(runes[:n])) + "…"
+	return strings.TrimSpace(string(runes[:maxChars])) + "…"
 }
 
 // authorName describes who made a change.

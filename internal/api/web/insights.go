@@ -68,7 +68,7 @@ type modelUsage struct {
 // usageDays is the number of days of model use that are shown.
 const usageDays = 30
 
-func (p *Page) insights(r *http.Request, v visit) (any, error) {
+func (p *Page) insightsView(r *http.Request, v visit) (any, error) {
 	ctx := r.Context()
 	var view insightsView
 	var err error
@@ -122,7 +122,7 @@ func (v *insightsView) setCounts(s journalCounts, today time.Time) {
 }
 
 // addUsage adds up the use of models since firstDay by purpose and model, and by day.
-func (v *insightsView) addUsage(usage []memory.Usage, from time.Time) {
+func (v *insightsView) addUsage(usage []memory.Usage, firstDay time.Time) {
 	if len(usage) == 0 {
 		return
 	}
@@ -136,7 +136,7 @@ func (v *insightsView) addUsage(usage []memory.Usage, from time.Time) {
 		s, tokens := &v.Usage[i], u.InputTokens+u.OutputTokens
 		s.Calls, s.Input, s.Output, s.Cost = s.Calls+u.Calls, s.Input+u.InputTokens, s.Output+u.OutputTokens, s.Cost+u.Cost
 		v.Tokens, v.Cost = v.Tokens+tokens, v.Cost+u.Cost
-		if day := int(u.Day.Sub(from).Hours() / 24); day >= 0 && day < len(days) {
+		if day := int(u.Day.Sub(firstDay).Hours() / 24); day >= 0 && day < len(days) {
 			days[day] += float64(tokens)
 		}
 	}

@@ -23,7 +23,7 @@ func (v jobsView) Done() int { return v.Vectors.Memories - v.Vectors.Lacking }
 // Share is Done as a share of all memories, 0 to 1.
 func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.Vectors.Memories)) }
 
-func (p *Page) jobs(r *http.Request, v visit) (any, error) {
+func (p *Page) jobsView(r *http.Request, v visit) (any, error) {
 	jobs, err := p.engine.Lessons.Jobs(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (p *Page) retryJob(r *http.Request, v visit) (formResult, error) {
 
 // queueEmbedding queues the job that computes missing vectors.
 func (p *Page) queueEmbedding(r *http.Request, v visit) (formResult, error) {
-	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
+	progress, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
 		return formResult{}, err
 	}
-	if is.Lacking == 0 {
+	if progress.Lacking == 0 {
 		return formResult{Message: "All memories have vectors."}, nil
 	}
-	return formResult{Message: plural(is.Lacking, "memory") + " will get vectors."}, nil
+	return formResult{Message: plural(progress.Lacking, "memory") + " will get vectors."}, nil
 }

@@ -72,7 +72,7 @@ func (p *Page) factHistory(r *http.Request, v visit) (any, error) {
 			view.Shared = append(view.Shared, o.DisplayName())
 		}
 		view.Admin = httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin
-		if view.Relations, err = p.relations(r, v, *m.Fact); err != nil {
+		if view.Relations, err = p.factRelations(r, v, *m.Fact); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func (p *Page) replacements(r *http.Request, v visit, f memory.Fact, changes []m
 
 func historyStepOf(c memory.Change) historyStep {
 	s := historyStep{Change: client.ViewChange(c)}
-	was, is := imageText(c.Before), imageText(c.After)
+	was, is := stateText(c.Before), stateText(c.After)
 	s.About = is
 	if f := c.After.Fact; f != nil {
 		s.At = "/memories/" + f.ID
@@ -120,7 +120,7 @@ func historyStepOf(c memory.Change) historyStep {
 }
 
 // stateText describes the state of an item before or after a change.
-func imageText(i memory.State) string {
+func stateText(i memory.State) string {
 	switch {
 	case i.Fact != nil:
 		return i.Fact.Content

@@ -122,7 +122,7 @@ type memoriesView struct {
 	Tags       []string
 }
 
-func (p *Page) memories(r *http.Request, v visit) (any, error) {
+func (p *Page) memoriesView(r *http.Request, v visit) (any, error) {
 	a := listFilterOf(r.URL.Query())
 	at, err := p.parseDay(a.AsOf)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Page) memories(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if a.Q != "" && (a.Status == "" || a.Status == string(memory.Active)) {
-		return p.search(r, v, view, at)
+		return p.searchView(r, v, view, at)
 	}
 	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listPageSize, Cursor: a.Cursor}
 	if a.Kind != "" {
@@ -178,7 +178,7 @@ func (p *Page) parseDay(day string) (memory.At, error) {
 const headerTyping = "X-Loci-Typing"
 
 // searchView runs a search and reads the omitted candidates from the search's trace.
-func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
+func (p *Page) searchView(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, topK, recency := view.Filter, maxHits, p.Recency
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &topK, RecencyWeight: &recency,

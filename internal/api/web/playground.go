@@ -60,7 +60,7 @@ type learnedFact struct {
 	Change string // id of the change; "" if nothing can be undone
 }
 
-func (p *Page) playground(r *http.Request, v visit) (any, error) {
+func (p *Page) playgroundView(r *http.Request, v visit) (any, error) {
 	view := playgroundView{
 		Here: viewURL(r), Conversation: r.FormValue("conversation"), Model: r.FormValue("model"), Temporary: r.FormValue("temporary") != "",
 	}
@@ -75,7 +75,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 
 // loadPlayground adds the conversation to the view, and the conversations and models to choose from.
 func (p *Page) loadPlayground(r *http.Request, v visit, view *playgroundView) error {
-	view.Models, view.UnlistedReason = p.models(r)
+	view.Models, view.UnlistedReason = p.chatModels(r)
 	if view.Model == "" {
 		view.Model = view.Models[0]
 	}
@@ -202,35 +202,35 @@ func (p *Page) playgroundURL(conversation, model string) string {
 // sendMessage lets a model answer the message, in a chat that all APIs share. The page's script gets the answer as
 // a stream, and a browser without the script gets a page.
 func (p *Page) sendMessage(w http.ResponseWriter, r *http.Request, v visit) error {
-	q, err := p.readPlaygroundForm(r)
+	form, err := p.readPlaygroundForm(r)
 	if err != nil {
 		return err
 	}
-	out := &answerStream{PieceWriter: httpx.PieceWriter{ResponseWriter: w}, script: strings.HasPrefix(r.Header.Get("Accept"), "application/x-ndjson")}
-	answer, err := p.answer(r, v, &q, out)
-	if out.script {
+	out := &answerStream{PieceWriter: httpx.PieceWriter{ResponseWriter: w}, fromScript: strings.HasPrefix(r.Header.Get("Accept"), "application/x-ndjson")}
+	answer, err := p.answerMessage(r, v, &form, out)
+	if out.fromScript {
 		if err != nil && out.started {
 			out.SendLast(encodeJSON(streamLine{Error: httpx.LogProblem(r.Context(), err).Detail}) + "\n")
 			err = nil
 		}
 		return err
 	}
-	if err == nil && !q.temporary {
-		http.Redirect(w, r, p.playgroundURL(q.chat, q.model), http.StatusSeeOther)
+	if err == nil && !form.temporary {
+		http.Redirect(w, r, p.playgroundURL(form.chat, form.model), http.StatusSeeOther)
 		return nil
 	}
-	view, status := playgroundView{Here: viewURL(r), Conversation: q.chat, Temporary: q.temporary, Model: q.model}, http.StatusOK
+	view, status := playgroundView{Here: viewURL(r), Conversation: form.chat, Temporary: form.temporary, Model: form.model}, http.StatusOK
 	if err != nil {
 		problem := httpx.LogProblem(r.Context(), err)
-		status, view.Error, view.Draft = problem.Status, problem.Detail, q.message
+		status, view.Error, view.Draft = problem.Status, problem.Detail, form.message
 	} else {
-		q.history = append(q.history, chats.Message{Role: memory.RoleUser, Content: q.message}, chats.Message{Role: memory.RoleAssistant, Content: answer})
+		form.history = append(form.history, chats.Message{Role: memory.RoleUser, Content: form.message}, chats.Message{Role: memory.RoleAssistant, Content: answer})
 	}
 	if err := p.loadPlayground(r, v, &view); err != nil {
 		return err
 	}
-	if q.temporary {
-		view.showTemporary(q.history)
+	if form.temporary {
+		view.showTemporary(form.history)
 	}
 	p.render(w, r, status, "playground", p.newLayout(w, r, v, view))
 	return nil

@@ -21,13 +21,13 @@ type coreFact struct {
 	ID, Content, Heading, Why string
 }
 
-func (p *Page) profile(r *http.Request, v visit) (any, error) {
+func (p *Page) profileView(r *http.Request, v visit) (any, error) {
 	entries, err := p.engine.ProfileEntries(r.Context(), v.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
-	core, left, budget, err := p.engine.Retrieve.OpeningFacts(r.Context(), memory.Scope{Owner: v.owner})
-	view := profileView{Here: viewURL(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Omitted: len(left.Facts)}
+	core, omitted, budget, err := p.engine.Retrieve.OpeningFacts(r.Context(), memory.Scope{Owner: v.owner})
+	view := profileView{Here: viewURL(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Omitted: len(omitted.Facts)}
 	why := map[string]string{"pinned": "pinned", "answers": "always told"}
 	for _, m := range core.Facts {
 		view.CoreFacts = append(view.CoreFacts, coreFact{m.ID(), m.Content(), m.Heading.String(), why[m.Reason()]})

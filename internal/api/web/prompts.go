@@ -29,7 +29,7 @@ func (f promptFile) From() string {
 }
 
 // promptFiles returns the files of all prompts, sorted by name.
-func (p *Page) prompts() (out []promptFile) {
+func (p *Page) promptFiles() (out []promptFile) {
 	for _, f := range p.ActivePrompts().Files(p.PromptDir) {
 		out = append(out, promptFile{f})
 	}
@@ -38,11 +38,11 @@ func (p *Page) prompts() (out []promptFile) {
 
 func (v promptView) title() string { return v.Name }
 
-func (p *Page) prompt(r *http.Request, v visit) (any, error) {
+func (p *Page) promptView(r *http.Request, v visit) (any, error) {
 	if !isAdmin(r) {
 		return nil, memory.Errorf(memory.Forbidden, "prompts are for admins only")
 	}
-	all := p.prompts()
+	all := p.promptFiles()
 	i := slices.IndexFunc(all, func(f promptFile) bool { return f.Name == v.id })
 	if i < 0 {
 		return nil, memory.Errorf(memory.NotFound, "no such prompt: %q", clip(60, v.id))

@@ -48,7 +48,7 @@ const (
 )
 
 // factRelations reads a fact's relations and, if the request has a search text, other facts that match it.
-func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
+func (p *Page) factRelations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.RelatedFacts(r.Context(), v.owner, f.ID, memory.At{}, 1, maxRelatedFacts+1)
 	if err != nil {

@@ -19,7 +19,7 @@ type reviewView struct {
 	Next    string
 }
 
-func (p *Page) review(r *http.Request, v visit) (any, error) {
+func (p *Page) reviewView(r *http.Request, v visit) (any, error) {
 	page, err := p.engine.Curate.PendingFacts(r.Context(), v.owner, pendingPageSize, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err

@@ -46,9 +46,9 @@ type settingGroup struct {
 	Settings []Setting
 }
 
-func (p *Page) settings(r *http.Request, v visit) (any, error) {
+func (p *Page) settingsView(r *http.Request, v visit) (any, error) {
 	view := settingsView{Here: viewURL(r), Pause: string(p.engine.CurrentPause(r.Context(), v.owner)), Admin: isAdmin(r)}
-	view.PendingRules = pendingRules(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
+	view.PendingRules = pendingRules(p.settingByKey("review.confidence").Value, p.settingByKey("review.categories").Value, p.settingByKey("review.conflicts").Value)
 	if !view.Admin {
 		return view, nil
 	}
@@ -59,7 +59,7 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	view.Users, view.HasMore = users, next != ""
 	_, err = r.Cookie(sessionCookie)
 	view.CanSwitchUser = err == nil
-	view.MissingModels, view.Prompts, view.Profile = p.MissingModels, p.prompts(), p.setting("profile")
+	view.MissingModels, view.Prompts, view.Profile = p.MissingModels, p.promptFiles(), p.settingByKey("profile")
 	view.Health, view.Models = p.Health(r.Context()), p.Models()
 	for _, s := range p.Settings() {
 		name, _, dotted := strings.Cut(s.Key, ".")
@@ -83,7 +83,7 @@ const maxListedUsers = 200
 func isAdmin(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
 // settingByKey returns the setting with a key, or the zero Setting if no setting has the key.
-func (p *Page) setting(key string) Setting {
+func (p *Page) settingByKey(key string) Setting {
 	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
 		return all[i]

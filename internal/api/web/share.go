@@ -30,8 +30,8 @@ func (p *Page) changeSharing(r *http.Request, v visit) (formResult, error) {
 }
 
 // recipientName describes the recipient of a shared fact for people.
-func recipientName(to string) string {
-	kind, name, _ := strings.Cut(to, "/")
+func recipientName(recipient string) string {
+	kind, name, _ := strings.Cut(recipient, "/")
 	switch memory.OwnerKind(kind) {
 	case memory.GlobalKind:
 		return "everybody"

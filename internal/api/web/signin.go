@@ -151,9 +151,9 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form := p.newSignInForm(r.PostFormValue("next"), r.PostFormValue("user"))
-	in, by, ok := p.Auth.SignInByKey(r.PostFormValue("key"))
+	in, credential, ok := p.Auth.SignInByKey(r.PostFormValue("key"))
 	if p.Key == "" { // without a key, the server trusts its own machine and the form only asks for the user
-		in, by, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
+		in, credential, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
 	}
 	status := http.StatusUnauthorized
 	switch {
@@ -180,7 +180,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	err := p.recordAudit(r, "sign in", in.By, cmp.Or(form.User, in.User), "")
 	if err == nil {
-		err = p.openSession(w, r, by, form.User, sessionTime)
+		err = p.openSession(w, r, credential, form.User, sessionTime)
 	}
 	if err != nil {
 		p.Refuse(w, r, err)
@@ -190,11 +190,11 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // recordAudit writes a session action to the audit record.
-func (p *Page) recordAudit(r *http.Request, act, credential, user, detail string) error {
+func (p *Page) recordAudit(r *http.Request, action, credential, user, detail string) error {
 	if p.RecordAudit == nil {
 		return nil
 	}
-	return p.RecordAudit(r.Context(), memory.AuditEntry{Act: act, By: credential, User: user, Detail: detail})
+	return p.RecordAudit(r.Context(), memory.AuditEntry{Act: action, By: credential, User: user, Detail: detail})
 }
 
 // switchUser shows an admin the memory of another user, or the admin's own memory.

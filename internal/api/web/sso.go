@@ -97,31 +97,31 @@ func (p *Page) startSSO(w http.ResponseWriter, r *http.Request) {
 		p.renderSSOError(w, r, r.FormValue("next"), err)
 		return
 	}
-	t := signInState{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), localPath(r.FormValue("next"))}
-	text, _ := json.Marshal(t) // strings can always be encoded
+	state := signInState{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), localPath(r.FormValue("next"))}
+	text, _ := json.Marshal(state) // strings can always be encoded
 	c := cookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoTimeout)
 	c.SameSite = http.SameSiteLaxMode // the issuer sends the browser back from another site
 	http.SetCookie(w, c)
-	http.Redirect(w, r, flow.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
+	http.Redirect(w, r, flow.AuthCodeURL(state.State, oidc.Nonce(state.Nonce), oauth2.S256ChallengeOption(state.Verifier)), http.StatusSeeOther)
 }
 
 // finishSSO handles the request to which the issuer redirects the browser after the sign-in.
 func (p *Page) finishSSO(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, ssoCookie, "", -time.Second))
-	t, in, err := p.Issuer.verify(r)
+	state, signIn, err := p.Issuer.verifyCallback(r)
 	if err == nil {
-		err = p.recordAudit(r, "sign in", in.By, in.User, "single sign-on")
+		err = p.recordAudit(r, "sign in", signIn.By, signIn.User, "single sign-on")
 	} else {
 		_ = p.recordAudit(r, "sign in refused", "", "", "single sign-on")
 	}
 	if err == nil {
-		err = p.openSession(w, r, in.SSOCredential(), "", ssoSessionTime)
+		err = p.openSession(w, r, signIn.SSOCredential(), "", ssoSessionTime)
 	}
 	if err != nil {
-		p.renderSSOError(w, r, t.Next, err)
+		p.renderSSOError(w, r, state.Next, err)
 		return
 	}
-	p.redirectByPage(w, r, localPath(t.Next), "Signed in")
+	p.redirectByPage(w, r, localPath(state.Next), "Signed in")
 }
 
 // renderSSOError shows the sign-in form with the reason of a failure.
@@ -132,7 +132,7 @@ func (p *Page) renderSSOError(w http.ResponseWriter, r *http.Request, next strin
 }
 
 // verifyCallback checks the issuer's response, which the browser brings, and returns the user.
-func (i *Issuer) verify(r *http.Request) (state signInState, signIn httpx.SignIn, err error) {
+func (i *Issuer) verifyCallback(r *http.Request) (state signInState, signIn httpx.SignIn, err error) {
 	c, err := r.Cookie(ssoCookie)
 	if err == nil {
 		var text []byte

@@ -67,21 +67,21 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *journalCou
 		categories[m.Fact.Category]++
 		projects.add(*m.Fact)
 	}
-	s.categories, s.recurring = categories, projects.recurring()
+	s.categories, s.recurring = categories, projects.findRecurring()
 	return nil
 }
 
 // growth returns the number of active facts at the end of each day since the first change.
-func (s journalCounts) growth(today time.Time) (days []time.Time, active []float64) {
+func (s journalCounts) growth(today time.Time) (days []time.Time, activeCounts []float64) {
 	if s.oldest.IsZero() {
 		return nil, nil
 	}
 	n, zone := 0, today.Location()
 	for day := midnight(s.oldest.In(zone)); !day.After(today); day = day.AddDate(0, 0, 1) {
 		n += s.growthByDate[day.Format(time.DateOnly)]
-		days, active = append(days, day), append(active, float64(n))
+		days, activeCounts = append(days, day), append(activeCounts, float64(n))
 	}
-	return days, active
+	return days, activeCounts
 }
 
 func midnight(t time.Time) time.Time {

@@ -33,7 +33,7 @@ type dayChanges struct {
 	Steps []historyStep
 }
 
-func (p *Page) timeline(r *http.Request, v visit) (any, error) {
+func (p *Page) timelineView(r *http.Request, v visit) (any, error) {
 	today := midnight(v.now.In(p.Zone))
 	s, err := p.journalCounts(r.Context(), v.owner, false)
 	if err != nil {

@@ -49,7 +49,7 @@ type tracesView struct {
 	Conversation string // only show traces of this conversation; "" shows all traces
 }
 
-func (p *Page) traces(r *http.Request, v visit) (any, error) {
+func (p *Page) tracesView(r *http.Request, v visit) (any, error) {
 	view := tracesView{Conversation: r.FormValue("conversation")}
 	var err error
 	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: maxTraces})
@@ -62,7 +62,7 @@ type traceView struct {
 	Hits, Cut []row
 }
 
-func (p *Page) trace(r *http.Request, v visit) (any, error) {
+func (p *Page) traceView(r *http.Request, v visit) (any, error) {
 	t, err := p.engine.Traces.Trace(r.Context(), v.owner, v.id)
 	if errors.Is(err, memory.NotFound) {
 		return nil, memory.Errorf(memory.NotFound, "this trace no longer exists: only the newest traces are kept")

@@ -26,17 +26,17 @@ func (p *Page) undoPreview(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	u.DryRun = true
-	would, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
+	preview, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
 	if err != nil {
 		return nil, err
 	}
-	view.Steps, view.Later = changeViews(would.Changes), changeViews(would.Later)
+	view.Steps, view.Later = changeViews(preview.Changes), changeViews(preview.Later)
 	return view, nil
 }
 
 // undoChanges undoes a change, all changes since a time, or runs, the last run first. If later changes conflict with
 // the undo, the user is asked whether to undo these changes too.
-func (p *Page) undo(r *http.Request, v visit) (formResult, error) {
+func (p *Page) undoChanges(r *http.Request, v visit) (formResult, error) {
 	runs := r.PostForm["run"]
 	if len(runs) == 0 {
 		runs = []string{""}

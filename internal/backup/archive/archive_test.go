@@ -130,7 +130,7 @@ func TestArchivesThatReachOutAreRefused(t *testing.T) {
 		"another size":  func(w *Writer) { w.members[0].Size++ },
 		"negative size": func(w *Writer) { w.members[0].Size = -1 },
 		"a newer format": func(w *Writer) {
-			text, _ := json.Marshal(Manifest{Format: Format + 1})
+			text, _ := json.Marshal(Manifest{Format: FormatVersion + 1})
 			to, err := w.zip.Create(manifestName) // before the other: both are there
 			if err == nil {
 				_, err = to.Write(text)

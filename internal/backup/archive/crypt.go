@@ -34,25 +34,25 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 	if err != nil {
 		return nil, "", memory.Errorf(memory.Invalid, "%v", err)
 	}
-	to := NewWriter(encrypted)
-	to.encryption = encrypted
-	return to, makerIdentity.String(), nil
+	writer := NewWriter(encrypted)
+	writer.encryption = encrypted
+	return writer, makerIdentity.String(), nil
 }
 
 // decrypt returns a reader of a file's decrypted bytes, and their number; it writes no decrypted bytes to
 // disk. The text identityOrPath is an age identity, or the path of a file with identities.
-func decrypt(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
+func decrypt(f io.ReaderAt, size int64, identityOrPath string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {
 		return f, size, nil
 	}
-	text := []byte(identity)
-	if !strings.HasPrefix(identity, identityPrefix) {
-		text, _ = os.ReadFile(identity) // an unreadable file means no identities
+	text := []byte(identityOrPath)
+	if !strings.HasPrefix(identityOrPath, identityPrefix) {
+		text, _ = os.ReadFile(identityOrPath) // an unreadable file means no identities
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil { // the error may contain the identity
-		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities; set --identity FILE", identity)
+		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities; set --identity FILE", identityOrPath)
 	}
 	plain, size, err := age.DecryptReaderAt(f, size, identities...)
 	if err != nil {

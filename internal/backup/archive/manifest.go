@@ -11,7 +11,7 @@ import (
 )
 
 // FormatVersion is the version of the archive format that this program writes, and the newest that it reads.
-const Format = 1
+const FormatVersion = 1
 
 // The folders of an archive.
 const (
@@ -21,23 +21,23 @@ const (
 
 // The files that an archive can have under data/.
 const (
-	Database   = "loci.db"
-	BackupList = "backups.json"         // list of earlier backups
-	Settings   = "backup-settings.yaml" // settings, without secrets
-	embedders  = "embedders.json"       // exists only in old backups; ignored
+	DatabaseFile   = "loci.db"
+	BackupListFile = "backups.json"         // list of earlier backups
+	SettingsFile   = "backup-settings.yaml" // settings, without secrets
+	embeddersFile  = "embedders.json"       // exists only in old backups; ignored
 )
 
 // DataFiles lists the names of all files that an archive can have under data/.
-var DataFiles = []string{Database, BackupList, Settings, embedders}
+var DataFiles = []string{DatabaseFile, BackupListFile, SettingsFile, embeddersFile}
 
 // manifestName is the name of the last member, with the manifest.
 const manifestName = "manifest.json"
 
 // Limits against archives that would fill main memory or the disk.
 const (
-	maxManifestSize  = 256 << 20 // bytes
-	maxSmallFileSize = 64 << 20  // bytes of each file under data/ except the database
-	maxRatio         = 1100      // unpacked size / packed size; deflate reaches at most 1032
+	maxManifestSize     = 256 << 20 // bytes
+	maxSmallFileSize    = 64 << 20  // bytes of each file under data/ except the database
+	maxCompressionRatio = 1100      // unpacked size / packed size; deflate reaches at most 1032
 )
 
 // Manifest describes the content of an archive.
@@ -73,13 +73,13 @@ func (m Manifest) Size() (total int64) {
 
 // check returns an error for a manifest with impossible values.
 func (m Manifest) check() error {
-	if m.Format < 1 || m.Format > Format {
-		return memory.Errorf(memory.Unavailable, "the backup has format %d, but this program supports formats up to %d: use a newer version of loci", m.Format, Format)
+	if m.Format < 1 || m.Format > FormatVersion {
+		return memory.Errorf(memory.Unavailable, "the backup has format %d, but this program supports formats up to %d: use a newer version of loci", m.Format, FormatVersion)
 	}
 	seen := map[string]bool{}
 	var sum int64
 	for _, one := range m.Members {
-		if err := checkName(one.Name); err != nil {
+		if err := checkMemberName(one.Name); err != nil {
 			return err
 		}
 		if seen[one.Name] {
@@ -89,7 +89,7 @@ func (m Manifest) check() error {
 		if sum += one.Size; one.Size < 0 || sum < 0 {
 			return damagedError("%q has the invalid size %d", one.Name, one.Size)
 		}
-		if strings.HasPrefix(one.Name, DataFolder+"/") && one.Name != DataFolder+"/"+Database && one.Size > maxSmallFileSize {
+		if strings.HasPrefix(one.Name, DataFolder+"/") && one.Name != DataFolder+"/"+DatabaseFile && one.Size > maxSmallFileSize {
 			return damagedError("%q has %d bytes; the limit is %d", one.Name, one.Size, maxSmallFileSize)
 		}
 	}
@@ -97,7 +97,7 @@ func (m Manifest) check() error {
 }
 
 // checkMemberName refuses a member's name that is a path out of its folder, or that no backup contains.
-func checkName(name string) error {
+func checkMemberName(name string) error {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {
 	case !fs.ValidPath(name) || strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)):

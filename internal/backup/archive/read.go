@@ -82,7 +82,7 @@ func (a *Archive) open(src io.ReaderAt, size int64, identity string) error {
 		if f == nil {
 			return damagedError("%q is missing", m.Name)
 		}
-		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
+		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxCompressionRatio > f.CompressedSize64 {
 			return damagedError("the size of %q differs from the manifest", m.Name)
 		}
 		a.zipFiles = append(a.zipFiles, f)
@@ -162,8 +162,8 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 func (a *Archive) copyMembers(ctx context.Context, prefix string, report func(done, total int64), openWriter func(name string) (io.WriteCloser, error)) error {
 	total := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
-		name, under := strings.CutPrefix(m.Name, prefix)
-		if !under {
+		name, hasPrefix := strings.CutPrefix(m.Name, prefix)
+		if !hasPrefix {
 			continue
 		}
 		w, err := openWriter(name)

@@ -29,15 +29,15 @@ func NewWriter(w io.Writer) *Writer {
 // Add writes a member. It returns [memory.Invalid] for a name that a backup must not contain, for
 // example a name that is not UTF-8.
 func (w *Writer) Add(name string, content io.Reader) error {
-	if checkName(name) != nil {
+	if checkMemberName(name) != nil {
 		return memory.Errorf(memory.Invalid, "a backup cannot contain a file named %q: rename or remove the file", name)
 	}
-	to, err := w.zip.Create(name)
+	member, err := w.zip.Create(name)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), content)
+	n, err := io.Copy(io.MultiWriter(member, sum), content)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -47,16 +47,16 @@ func (w *Writer) Add(name string, content io.Reader) error {
 
 // Finish writes the manifest, which lists the added members, and completes the archive.
 func (w *Writer) Finish(m Manifest) (Manifest, error) {
-	m.Format, m.Members = Format, w.members
+	m.Format, m.Members = FormatVersion, w.members
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return m, err
 	}
-	to, err := w.zip.Create(manifestName)
+	member, err := w.zip.Create(manifestName)
 	if err != nil {
 		return m, err
 	}
-	if _, err := to.Write(text); err != nil {
+	if _, err := member.Write(text); err != nil {
 		return m, err
 	}
 	if err := w.zip.Close(); err != nil || w.encryption == nil {

@@ -34,8 +34,8 @@ func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory
 }
 
 // Turns returns the turns on a chat's current branch.
-func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
-	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
+func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chatID string) ([]memory.Turn, error) {
+	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chatID})
 }
 
 // ChatEdit is an edit of a conversation. A nil field leaves the conversation's field unchanged.
@@ -56,11 +56,11 @@ func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string,
 			return existing, nil
 		}
 	}
-	mark := next.State()
-	if err := e.ApplyChatEdit(ctx, owner, &mark, edit); err != nil {
+	state := next.State()
+	if err := e.ApplyChatEdit(ctx, owner, &state, edit); err != nil {
 		return memory.Conversation{}, err
 	}
-	next.Title, next.Contexts, next.Rules = mark.Title, mark.Contexts, mark.Rules
+	next.Title, next.Contexts, next.Rules = state.Title, state.Contexts, state.Rules
 	if _, err := e.Store.Append(ctx, owner, memory.Batch{Conversation: next}); err != nil {
 		return memory.Conversation{}, err
 	}
@@ -87,15 +87,15 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 		if run.Base = 0; chat.Version == 0 { // a conversation that was never edited has no version of its own
 			run.Base = memory.RunBase(version)
 		}
-		mark := chat.State()
-		if err := e.ApplyChatEdit(ctx, owner, &mark, edit); err != nil {
+		state := chat.State()
+		if err := e.ApplyChatEdit(ctx, owner, &state, edit); err != nil {
 			return err
 		}
-		if mark.Title == chat.Title && mark.Rules == chat.Rules && slices.Equal(mark.Contexts, chat.Contexts) {
+		if state.Title == chat.Title && state.Rules == chat.Rules && slices.Equal(state.Contexts, chat.Contexts) {
 			return nil
 		}
 		_, err = e.Store.Apply(ctx, owner, run, memory.Change{
-			Action: memory.ActionUpdate, After: memory.State{Conversation: &mark}, Base: chat.Version, Reason: "edited by hand",
+			Action: memory.ActionUpdate, After: memory.State{Conversation: &state}, Base: chat.Version, Reason: "edited by hand",
 		})
 		return err
 	})
@@ -109,18 +109,18 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 const MaxAttached = 50
 
 // ApplyChatEdit applies an edit to a chat's state.
-func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, mark *memory.ConversationState, edit ChatEdit) (err error) {
+func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, state *memory.ConversationState, edit ChatEdit) (err error) {
 	if edit.Title != nil {
-		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
+		if state.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
 			return err
 		}
 	}
 	if edit.Rules != nil {
-		if mark.Rules = strings.TrimSpace(*edit.Rules); !utf8.ValidString(mark.Rules) {
+		if state.Rules = strings.TrimSpace(*edit.Rules); !utf8.ValidString(state.Rules) {
 			return memory.Errorf(memory.Invalid, "rules: is not valid UTF-8")
 		}
-		if len(mark.Rules) > e.Opts.MaxText {
-			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(mark.Rules), e.Opts.MaxText)
+		if len(state.Rules) > e.Opts.MaxText {
+			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(state.Rules), e.Opts.MaxText)
 		}
 	}
 	if edit.Contexts == nil {
@@ -141,11 +141,11 @@ func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, mark *mem
 	}
 	for _, id := range ids {
 		exists := slices.ContainsFunc(contexts, func(c memory.Context) bool { return c.ID == id })
-		if !exists && !slices.Contains(mark.Contexts, id) { // an attached context may be deleted
+		if !exists && !slices.Contains(state.Contexts, id) { // an attached context may be deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
-	mark.Contexts = ids
+	state.Contexts = ids
 	return nil
 }
 
@@ -179,9 +179,9 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 		return memory.Receipt{}, err
 	}
 	const reason = "the chat was deleted"
-	mark := chat.State()
-	mark.Status = memory.Retired
-	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.State{Conversation: &mark}, Reason: reason}}
+	state := chat.State()
+	state.Status = memory.Retired
+	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.State{Conversation: &state}, Reason: reason}}
 	turns, err := e.Turns(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("read turns: %w", err)

@@ -52,13 +52,13 @@ const (
 // Events returns a chat's events in the order of recording: messages of all branches, recalled memories and
 // changes of memory. Events are derived from turns, traces and the journal, so they contain no erased text.
 // A cursor continues after the last returned event. It returns [memory.NotFound] for an unknown chat.
-func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
-	if _, err := e.Chat(ctx, owner, chat); err != nil {
+func (e *Chats) Events(ctx context.Context, owner memory.Owner, chatID string, limit int, cursor string) (EventPage, error) {
+	if _, err := e.Chat(ctx, owner, chatID); err != nil {
 		return EventPage{}, err
 	}
 	var all []Event
 	for _, readEvents := range []func(context.Context, memory.Owner, string) ([]Event, error){e.turnEvents, e.traceEvents, e.changeEvents} {
-		part, err := readEvents(ctx, owner, chat)
+		part, err := readEvents(ctx, owner, chatID)
 		if err != nil {
 			return EventPage{}, err
 		}
@@ -94,9 +94,9 @@ func (x Event) sortKey() string {
 }
 
 // turnEvents returns the messages as events, without the text of forgotten messages.
-func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
+func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chatID string) ([]Event, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
-		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+		Conversation: chatID, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
@@ -118,8 +118,8 @@ func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string)
 	return out, nil
 }
 
-func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
-	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: chat, Limit: maxEvents})
+func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chatID string) ([]Event, error) {
+	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: chatID, Limit: maxEvents})
 	if err != nil {
 		return nil, fmt.Errorf("list traces: %w", err)
 	}
@@ -131,9 +131,9 @@ func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string
 }
 
 // changeEvents returns the changes of the chat, its turns, its summaries and its facts.
-func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
-	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
-	query := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.AllStatuses, Conversation: chat}
+func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chatID string) ([]Event, error) {
+	queries := []memory.ChangeQuery{{Target: "conversation:" + chatID}}
+	query := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.AllStatuses, Conversation: chatID}
 	err := e.EachMemory(ctx, owner, query, func(m memory.Memory) {
 		switch {
 		case m.Fact != nil && m.Link == nil:

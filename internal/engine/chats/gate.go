@@ -25,7 +25,7 @@ type replySlot struct {
 // acquire waits until the chat has no other reply. endReplies cancels the returned context.
 func (t *replyLocks) acquire(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, unlock func(), err error) {
 	key := string(owner) + "\x00" + chat
-	slot := t.slotFor(key)
+	slot := t.retainSlot(key)
 	select {
 	case slot.sem <- struct{}{}:
 	case <-ctx.Done():
@@ -58,7 +58,7 @@ func (t *replyLocks) acquire(ctx context.Context, owner memory.Owner, chat strin
 // until unlock is called.
 func (t *replyLocks) endReplies(ctx context.Context, owner memory.Owner, chat string, cause error) (unlock func(), err error) {
 	key := string(owner) + "\x00" + chat
-	slot := t.slotFor(key)
+	slot := t.retainSlot(key)
 	t.mu.Lock()
 	slot.refusal = cause
 	if slot.cancel != nil {
@@ -80,7 +80,7 @@ func (t *replyLocks) endReplies(ctx context.Context, owner memory.Owner, chat st
 	}
 }
 
-func (t *replyLocks) slotFor(key string) *replySlot {
+func (t *replyLocks) retainSlot(key string) *replySlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.Slots == nil {

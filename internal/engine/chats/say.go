@@ -110,19 +110,19 @@ func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listen
 	if err != nil {
 		return Reply{}, err
 	}
-	messages, err := c.prepare(ctx)
+	messages, err := c.prepareMessages(ctx)
 	if err != nil {
 		return Reply{}, err
 	}
-	outlook := responder.MemoryEffect{}
+	effect := responder.MemoryEffect{}
 	if req.Model == responder.Name {
-		outlook = c.exchange.Outlook(ctx)
+		effect = c.exchange.PredictEffect(ctx)
 	}
 	c.exchange.RecordQuestion(ctx)
 	listener.OnRecalled(c.exchange.PromptMemory)
 	var answer chatapi.Answer
 	if req.Model == responder.Name {
-		answer = c.answerLocally(outlook, listener.OnText)
+		answer = c.answerLocally(effect, listener.OnText)
 	} else {
 		answer, err = c.askModel(ctx, model, messages, listener.OnText)
 	}
@@ -135,7 +135,7 @@ func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listen
 }
 
 // pendingReply is a [SayRequest] in progress.
-type reply struct {
+type pendingReply struct {
 	SayRequest
 	chats        *Chats
 	conversation memory.Conversation
@@ -144,7 +144,7 @@ type reply struct {
 }
 
 // openReply reads the chat and adds the new message to its current branch.
-func (e *Chats) openReply(ctx context.Context, req SayRequest) (*reply, error) {
+func (e *Chats) openReply(ctx context.Context, req SayRequest) (*pendingReply, error) {
 	conv, err := e.Chat(ctx, req.Owner, req.Chat)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (e *Chats) openReply(ctx context.Context, req SayRequest) (*reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	c := &reply{SayRequest: req, chats: e, conversation: conv, path: path}
+	c := &pendingReply{SayRequest: req, chats: e, conversation: conv, path: path}
 	if err := c.addMessage(); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (e *Chats) openReply(ctx context.Context, req SayRequest) (*reply, error) {
 }
 
 // addMessage makes the message to be answered the last turn of the path.
-func (c *reply) addMessage() error {
+func (c *pendingReply) addMessage() error {
 	last := len(c.path) - 1
 	if !c.Regenerate {
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
@@ -187,7 +187,7 @@ func (c *reply) addMessage() error {
 }
 
 // chatRequest returns the branch as a chat request, in the form that clients send.
-func (c *reply) chatRequest() *chatapi.Chat {
+func (c *pendingReply) chatRequest() *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -200,9 +200,9 @@ func (c *reply) chatRequest() *chatapi.Chat {
 }
 
 // messagesOf returns the messages of users and models among turns.
-func messagesOf(path []memory.Turn) []Message {
-	out := make([]Message, 0, len(path))
-	for _, t := range path {
+func messagesOf(turns []memory.Turn) []Message {
+	out := make([]Message, 0, len(turns))
+	for _, t := range turns {
 		if t.Role == memory.RoleUser || t.Role == memory.RoleAssistant {
 			out = append(out, Message{t.Role, t.Content})
 		}
@@ -211,10 +211,10 @@ func messagesOf(path []memory.Turn) []Message {
 }
 
 // checkPlacement returns an error if the message cannot be answered. It is called before any write.
-func (c *reply) checkPlacement() error {
+func (c *pendingReply) checkPlacement() error {
 	placement := c.exchange.Placement()
 	switch {
-	case placement.DeletedMark != nil:
+	case placement.DeletedState != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
 	case !c.Regenerate:
 		return nil
@@ -232,7 +232,7 @@ func (c *reply) checkPlacement() error {
 var slashCommand = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepareMessages recalls memory and returns the messages for the model.
-func (c *reply) prepare(ctx context.Context) ([]Message, error) {
+func (c *pendingReply) prepareMessages(ctx context.Context) ([]Message, error) {
 	contexts, err := c.chats.ContextsByID(ctx, c.Owner, c.conversation.Contexts)
 	if err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func mergeSameRole(messages []Message) []Message {
 }
 
 // earlierMessages returns the newest earlier messages within the limits, from a user's message on.
-func (c *reply) earlierMessages() []Message {
+func (c *pendingReply) earlierMessages() []Message {
 	path := c.path[:len(c.path)-1]
 	start, size := len(path), 0
 	for i, t := range slices.Backward(path) {
@@ -298,7 +298,7 @@ func (c *reply) earlierMessages() []Message {
 
 // askModel calls the model. If the model rejects the request, askModel sends the messages without
 // instructions and memory, as the other APIs do.
-func (c *reply) askModel(ctx context.Context, ask ChatModel, messages []Message, onText func(string)) (chatapi.Answer, error) {
+func (c *pendingReply) askModel(ctx context.Context, ask ChatModel, messages []Message, onText func(string)) (chatapi.Answer, error) {
 	started := false
 	forward := func(piece string) {
 		if piece == "" {
@@ -306,7 +306,7 @@ func (c *reply) askModel(ctx context.Context, ask ChatModel, messages []Message,
 		}
 		started = true
 		onText(piece)
-		c.exchange.AnswerStarted()
+		c.exchange.MarkAnswerStarted()
 	}
 	answer, err := ask(ctx, c.Model, messages, forward)
 	if !started && (errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)) {
@@ -321,22 +321,22 @@ func (c *reply) askModel(ctx context.Context, ask ChatModel, messages []Message,
 }
 
 // answerLocally streams the built-in model's answer word by word.
-func (c *reply) answerLocally(outlook responder.MemoryEffect, onText func(string)) chatapi.Answer {
+func (c *pendingReply) answerLocally(effect responder.MemoryEffect, onText func(string)) chatapi.Answer {
 	answer := chatapi.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, FinishReason: "stop",
-		Text: responder.Respond(c.path[len(c.path)-1].Content, c.exchange.PromptMemory.Hits, outlook),
+		Text: responder.Respond(c.path[len(c.path)-1].Content, c.exchange.PromptMemory.Hits, effect),
 	}
 	answer.Digest = chatapi.Digest(answer.Role, answer.Text, "", "")
 	for word := range strings.SplitAfterSeq(answer.Text, " ") {
 		onText(word)
-		c.exchange.AnswerStarted()
+		c.exchange.MarkAnswerStarted()
 	}
 	return answer
 }
 
 // storeAnswer records the answer, and returns the stored question and answer. clientCtx is the client's
 // context.
-func (c *reply) storeAnswer(clientCtx context.Context, answer chatapi.Answer) (stored Reply) {
+func (c *pendingReply) storeAnswer(clientCtx context.Context, answer chatapi.Answer) (stored Reply) {
 	point := c.exchange.RecordAnswer(clientCtx, answer)
 	if point.TurnID == "" { // the answer was not stored in time
 		return stored

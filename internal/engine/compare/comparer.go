@@ -14,18 +14,18 @@ import (
 type Comparer struct {
 	*core.Core
 
-	decisions   *core.KeyedMutex
-	replacedIDs recent.Map[string, string] // by id of a pending fact: id of the fact to replace, "" for none
+	decisionLocks *core.KeyedMutex
+	replacedIDs   recent.Map[string, string] // by id of a pending fact: id of the fact to replace, "" for none
 }
 
 // New returns a comparer.
-func New(c *core.Core) *Comparer { return &Comparer{Core: c, decisions: core.NewKeyedMutex()} }
+func New(c *core.Core) *Comparer { return &Comparer{Core: c, decisionLocks: core.NewKeyedMutex()} }
 
 // LockDecisions waits until no other write in this process is being compared with the owner's facts, so that
 // the later of two contradicting writes is compared with the earlier. The caller must call unlock. Learning
 // and other processes do not lock: see [Comparer.BaseFor].
 func (e *Comparer) LockDecisions(ctx context.Context, owner memory.Owner) (unlock func(), err error) {
-	return e.decisions.Lock(ctx, owner, "")
+	return e.decisionLocks.Lock(ctx, owner, "")
 }
 
 // LockAddition locks the addition of f, like [Comparer.LockDecisions] if f may contradict other facts. Other
@@ -34,5 +34,5 @@ func (e *Comparer) LockAddition(ctx context.Context, f memory.Fact) (unlock func
 	if mayContradict(f) {
 		return e.LockDecisions(ctx, f.Scope.Owner)
 	}
-	return e.decisions.LockShared(ctx, f.Scope.Owner, "")
+	return e.decisionLocks.LockShared(ctx, f.Scope.Owner, "")
 }

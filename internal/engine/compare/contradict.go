@@ -16,7 +16,7 @@ import (
 // the same single-valued attribute of the same subject, and opposite statements. It omits facts that are
 // visible where f is not: a fact of one project does not contradict facts of other projects. It adds the fact
 // replacedID, unless that is "".
-func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, namedID string) ([]memory.Fact, error) {
+func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, replacedID string) ([]memory.Fact, error) {
 	var neighbors []extract.Neighbour
 	var err error
 	if f.Subject != "" || learn.IsDenial(f.Content) {
@@ -29,8 +29,8 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, namedID string)
 		return nil, err
 	}
 	ids := ContradictedIDs(f, neighbors)
-	if namedID != "" && namedID != f.ID && !slices.Contains(ids, namedID) {
-		ids = append(ids, namedID)
+	if replacedID != "" && replacedID != f.ID && !slices.Contains(ids, replacedID) {
+		ids = append(ids, replacedID)
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func mayContradict(f memory.Fact) bool {
 
 // BaseFor returns the base of a run that activates a fact, or 0 if the fact cannot contradict. With this
 // base, the store refuses the later of two concurrent contradicting writes, which is then planned again.
-func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
+func (e *Comparer) BaseFor(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
 	}
@@ -109,13 +109,13 @@ func ContradictedIDs(f memory.Fact, neighbors []extract.Neighbour) (ids []string
 	if len(neighbors) == 0 {
 		return nil
 	}
-	c := extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	candidate := extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
 	for _, n := range neighbors {
 		if n.Link == nil && n.Fact.ID != f.ID {
-			c.Neighbours = append(c.Neighbours, n)
+			candidate.Neighbours = append(candidate.Neighbours, n)
 		}
 	}
-	for _, d := range learn.Reconcile([]extract.Candidate{c}) {
+	for _, d := range learn.Reconcile([]extract.Candidate{candidate}) {
 		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
 			ids = append(ids, d.Target)
 		}

@@ -28,7 +28,7 @@ func (e *Comparer) PendingReplacements(ctx context.Context, owner memory.Owner) 
 			if err != nil {
 				return 0, nil, err
 			}
-			if oldID = proposal.OldID; learn.RequiredBySettings(proposal.Reason) {
+			if oldID = proposal.OldID; learn.IsReviewSetting(proposal.Reason) {
 				oldID = "" // prompts do not show facts under review
 			}
 			e.replacedIDs.Set(m.ID(), oldID)

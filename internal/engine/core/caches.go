@@ -64,7 +64,7 @@ func (c *BlockCache) Forget(match func(CachedBlock) bool) {
 }
 
 // BlockOwnedBy returns a filter for the blocks of an owner's requests.
-func BlocksFor(owner memory.Owner) func(CachedBlock) bool {
+func BlockOwnedBy(owner memory.Owner) func(CachedBlock) bool {
 	return func(b CachedBlock) bool { return b.Owner == owner }
 }
 

@@ -27,7 +27,7 @@ type Core struct {
 	Idle              IdleGate
 	ClosedOwners      ClosedOwners
 	displayNames      recent.Map[memory.Owner, string] // display names that this process read or wrote
-	Clients           lastClients
+	LastClients       lastClients
 	Background        sync.WaitGroup // background work of chats that may outlast their requests
 }
 
@@ -61,7 +61,7 @@ func (e *Core) CutMark(content string) string {
 }
 
 // Truncate returns a copy of a message, cut to limits.text plus [secretMargin] bytes.
-func (e *Core) Truncated(content string) string {
+func (e *Core) Truncate(content string) string {
 	return strings.Clone(Clip(content, e.Opts.MaxText+secretMargin))
 }
 
@@ -72,7 +72,7 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	for i := range chat.Messages {
 		m := &chat.Messages[i]
 		if mark := e.CutMark(m.Text); mark != "" {
-			cutMarks[i], m.Text = mark, e.Truncated(m.Text)
+			cutMarks[i], m.Text = mark, e.Truncate(m.Text)
 		}
 	}
 	return cutMarks
@@ -80,12 +80,12 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 
 // StoredText returns the stored form of a message: without secrets and, if cutMark is not empty, cut to
 // limits.text and followed by cutMark.
-func (e *Core) StoredText(content, mark string) string {
+func (e *Core) StoredText(content, cutMark string) string {
 	content = learn.Redact(content, e.Opts.Learn.RedactPersonal)
-	if mark == "" {
+	if cutMark == "" {
 		return content
 	}
-	return Clip(content, max(0, e.Opts.MaxText-len(mark))) + mark
+	return Clip(content, max(0, e.Opts.MaxText-len(cutMark))) + cutMark
 }
 
 // Acceptance determines who must accept a fact before it is shared with another user.

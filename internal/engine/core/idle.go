@@ -35,12 +35,12 @@ func (l *IdleGate) BeginQuestion() (end func()) {
 	}
 }
 
-// busy reports whether a question is waiting.
-func (l *IdleGate) busy() bool { return l.waiting.Load() > 0 }
+// isBusy reports whether a question is waiting.
+func (l *IdleGate) isBusy() bool { return l.waiting.Load() > 0 }
 
 // IsIdle reports whether no question has waited for [IdleTime].
 func (l *IdleGate) IsIdle() bool {
-	return !l.busy() && time.Since(time.Unix(0, l.lastWaiting.Load())) >= IdleTime
+	return !l.isBusy() && time.Since(time.Unix(0, l.lastWaiting.Load())) >= IdleTime
 }
 
 // Wait returns once no question has waited for [IdleTime], when ctx ends, or after [IdleMaxWait].
@@ -63,7 +63,7 @@ type warmer interface{ Warm(memory.Owner) }
 // Warm loads an owner's recent writes into the index. It does nothing while questions are running,
 // because each question loads the writes itself.
 func (e *Core) Warm(owner memory.Owner) {
-	if e.Idle.busy() {
+	if e.Idle.isBusy() {
 		return
 	}
 	if w, ok := e.Searcher.(warmer); ok {

@@ -33,27 +33,27 @@ type Parts struct {
 
 // Options are an engine's settings. Package loci sets all fields; zero values are not defaults.
 type Options struct {
-	TopK               int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
-	Budget             int           // size of a block, in tokens
-	Threshold          float64       // minimum score; negative: the calibrated value
-	ProfileEmbedder    bool          // the settings profile names the embedder; duplicates are then found by plain cosine
-	RecencyWeight      float64       // weight of a memory's recency in its score, 0 to 1
-	Deadline           time.Duration // time limit of recall in a chat, if recall uses only words or remote models
-	MaxDeadline        time.Duration // time limit of recall in a chat with slow local models
-	Recall             RecallRules
-	LexicalScale       *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
-	LearnAfter         Trigger         // message after which learning starts
-	LearnModel         string          // empty: the model of the user's last chat
-	ClientKeys         bool            // the learning model is called with the API key of the user's last chat
-	LearnByRules       bool            // learn by rules if no model is configured or if it keeps failing
-	LearnFromAssistant bool            // also learn from the assistant's turns
-	MaxText            int             // bytes of one memory or message
-	History            History
-	IntentMethod       string // method that finds a query's intent; empty: keywords
-	LogContent         bool   // log the texts of memories and models, not only ids
-	Accept             Acceptance
-	Channels           Channels // access of an Open WebUI channel; empty: ChannelsOff
-	Learn              Learning
+	TopK                 int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
+	Budget               int           // size of a block, in tokens
+	Threshold            float64       // minimum score; negative: the calibrated value
+	EmbedderSetByProfile bool          // the settings profile names the embedder; duplicates are then found by plain cosine
+	RecencyWeight        float64       // weight of a memory's recency in its score, 0 to 1
+	Deadline             time.Duration // time limit of recall in a chat, if recall uses only words or remote models
+	SlowModelDeadline    time.Duration // time limit of recall in a chat with slow local models
+	Recall               RecallRules
+	LexicalScale         *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
+	LearnAfter           Trigger         // message after which learning starts
+	LearnModel           string          // empty: the model of the user's last chat
+	UseClientKeys        bool            // the learning model is called with the API key of the user's last chat
+	LearnByRules         bool            // learn by rules if no model is configured or if it keeps failing
+	LearnFromAssistant   bool            // also learn from the assistant's turns
+	MaxText              int             // bytes of one memory or message
+	History              History
+	IntentMethod         string // method that finds a query's intent; empty: keywords
+	LogContent           bool   // log the texts of memories and models, not only ids
+	Acceptance           Acceptance
+	Channels             Channels // access of an Open WebUI channel; empty: ChannelsOff
+	Learn                Learning
 }
 
 // RelevanceScale is a measure of relevance and its threshold.
@@ -206,7 +206,7 @@ func (s Summaries) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchang
 const RuleBased = "rule_based"
 
 // IsDue reports whether a summary is due after the number of exchanges grew.
-func (s Summaries) Due(oldExchanges, newExchanges int) bool {
+func (s Summaries) IsDue(oldExchanges, newExchanges int) bool {
 	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 

@@ -54,9 +54,9 @@ func (r *RecallRules) ApplyTo(o *recall.Options) {
 }
 
 // CandidateLimit returns the number of candidates of a search. defaultLimit is the number without rules.
-func (r *RecallRules) CandidateLimit(standard, topK int) int {
+func (r *RecallRules) CandidateLimit(defaultLimit, topK int) int {
 	if r.CandidatesPerHit == 0 {
-		return standard
+		return defaultLimit
 	}
-	return min(standard, r.CandidatesPerHit*max(1, topK))
+	return min(defaultLimit, r.CandidatesPerHit*max(1, topK))
 }

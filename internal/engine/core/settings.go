@@ -32,7 +32,7 @@ type LearningSettings struct {
 
 // LearningSettingsFor returns a user's settings for learning in a project and a conversation.
 func (e *Core) LearningSettingsFor(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
-	settings := LearningSettings{TimeZone: e.Clients.timeZone(scope.Owner)}
+	settings := LearningSettings{TimeZone: e.LastClients.timeZone(scope.Owner)}
 	values := map[string]string{}
 	for _, owner := range []memory.Owner{memory.Global(scope.Owner.Namespace()), scope.Owner} {
 		entries, err := e.Store.Profile(ctx, owner, memory.At{})
@@ -75,12 +75,12 @@ type ClientInfo struct {
 }
 
 // Record updates an owner's data with the fields that a request sets.
-func (c *lastClients) Record(owner memory.Owner, seen ClientInfo) {
-	if owner == "" || seen == (ClientInfo{}) {
+func (c *lastClients) Record(owner memory.Owner, info ClientInfo) {
+	if owner == "" || info == (ClientInfo{}) {
 		return
 	}
 	c.Update(owner, func(previous ClientInfo, _ bool) (ClientInfo, bool) {
-		return ClientInfo{TimeZone: cmp.Or(seen.TimeZone, previous.TimeZone), Model: cmp.Or(seen.Model, previous.Model), Key: cmp.Or(seen.Key, previous.Key)}, true
+		return ClientInfo{TimeZone: cmp.Or(info.TimeZone, previous.TimeZone), Model: cmp.Or(info.Model, previous.Model), Key: cmp.Or(info.Key, previous.Key)}, true
 	})
 }
 

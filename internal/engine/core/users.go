@@ -94,7 +94,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	}
 	closed := e.ClosedOwners.RecordRead(owner, err == nil, e.Time())
 	if closed {
-		e.Blocks.Forget(BlocksFor(owner))
+		e.Blocks.Forget(BlockOwnedBy(owner))
 		e.Blocks.Relayed.Forget(owner)
 		e.Blocks.TopFacts.Forget(owner)
 	}

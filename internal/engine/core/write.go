@@ -26,24 +26,24 @@ const MaxWriteAttempts = 100
 const maxRetryDelay = 5 * time.Millisecond
 
 // permanentConflict is a Conflict that a retry does not resolve.
-type permanent struct{ error }
+type permanentConflict struct{ error }
 
 // Unwrap returns the Conflict.
-func (l permanent) Unwrap() error { return l.error }
+func (l permanentConflict) Unwrap() error { return l.error }
 
 // Permanent wraps an error so that [RetryOnConflict] returns it at once. For nil it returns nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return permanent{err}
+	return permanentConflict{err}
 }
 
 // RetryOnConflict calls do, which plans and applies a change, and repeats it after each Conflict.
 func RetryOnConflict(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if !errors.Is(err, memory.Conflict) || errors.As(err, new(permanent)) || try == MaxWriteAttempts {
+		if !errors.Is(err, memory.Conflict) || errors.As(err, new(permanentConflict)) || try == MaxWriteAttempts {
 			return err
 		}
 		if try >= MaxFastRetries {

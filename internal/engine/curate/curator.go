@@ -17,5 +17,5 @@ type Curator struct {
 	Share    *share.Sharer
 	Traces   *traces.Keeper
 
-	Uses Uses
+	FactUses FactUses
 }

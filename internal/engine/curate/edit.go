@@ -40,10 +40,10 @@ func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, e
 			f.Content, f.Hash, f.Trust = content, text.Hash(content), memory.TrustPerson
 			f.Subject, f.Attribute = extract.SubjectAndAttribute(content)
 		}
-		setIfGiven(&f.Category, edit.Category)
-		setIfGiven(&f.Confidence, edit.Confidence)
-		setIfGiven(&f.Core, edit.Core)
-		setIfGiven(&f.Metadata, edit.Metadata)
+		setIfPresent(&f.Category, edit.Category)
+		setIfPresent(&f.Confidence, edit.Confidence)
+		setIfPresent(&f.Core, edit.Core)
+		setIfPresent(&f.Metadata, edit.Metadata)
 		if edit.Tags != nil {
 			f.Tags = NormalizeTags(*edit.Tags)
 		}
@@ -54,7 +54,7 @@ func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, e
 	})
 }
 
-func setIfGiven[T any](field *T, value *T) {
+func setIfPresent[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
@@ -136,7 +136,7 @@ func (e *Curator) PrepareRevision(ctx context.Context, run *memory.Run, previous
 	if next.Status != memory.Active || previous.Status == memory.Active && next.Content == previous.Content {
 		return nil, nil
 	}
-	if run.Base, err = e.Compare.PlannedOn(ctx, *next); err != nil {
+	if run.Base, err = e.Compare.BaseFor(ctx, *next); err != nil {
 		return nil, err
 	}
 	contradicted, err := e.Compare.Conflicts(ctx, *next, "")

@@ -14,15 +14,15 @@ import (
 
 // Erase removes the text of memories permanently; only ids and times remain. It cannot be undone. Use
 // withRepetitions to include the memories that repeat the text.
-func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, author memory.Author) (memory.Receipt, error) {
+func (e *Curator) Erase(ctx context.Context, owner memory.Owner, runID string, memories []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(memories))
 	conversations := map[string]bool{}
-	eraseRun := memory.Run{ID: run, Kind: "erase", Author: author}
+	eraseRun := memory.Run{ID: runID, Kind: "erase", Author: author}
 	for i, m := range memories {
 		ids[i] = m.ID()
 		if s := m.Summary; s != nil && s.Status == memory.Active && !conversations[s.Scope.Conversation] {
 			conversations[s.Scope.Conversation] = true
-			eraseRun.Jobs = append(eraseRun.Jobs, core.SummaryJob(owner, s.Scope.Conversation, run))
+			eraseRun.Jobs = append(eraseRun.Jobs, core.SummaryJob(owner, s.Scope.Conversation, runID))
 		}
 	}
 	receipt, err := e.Traces.EraseIDs(ctx, owner, eraseRun, ids)
@@ -101,9 +101,9 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, memor
 }
 
 // remainingMentions describes profile entries, documents and chats that state an erased fact.
-func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, erased []memory.Memory) (mentions []string, err error) {
+func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, erasedMemories []memory.Memory) (mentions []string, err error) {
 	var facts []memory.Fact
-	for _, m := range erased {
+	for _, m := range erasedMemories {
 		if m.Fact != nil && m.Content() != "" {
 			facts = append(facts, *m.Fact)
 		}
@@ -171,9 +171,9 @@ func (b *memorySet) add(m memory.Memory) {
 }
 
 // LearnedOnlyFrom reports whether a fact was learned only from these turns.
-func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
+func LearnedOnlyFrom(f memory.Fact, turnIDs map[string]bool) bool {
 	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
-		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
+		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turnIDs[id] })
 }
 
 // statesAny reports whether a turn or a summary states one of the facts. It skips facts without a common

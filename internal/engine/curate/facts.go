@@ -79,7 +79,7 @@ func (e *Curator) addFact(ctx context.Context, next memory.Fact, vectors []memor
 		return memory.Fact{}, false, err
 	}
 	defer unlock()
-	if run.Base, err = e.Compare.PlannedOn(ctx, next); err != nil {
+	if run.Base, err = e.Compare.BaseFor(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
 	contradicted, err := e.Compare.Conflicts(ctx, next, replacedID)
@@ -249,8 +249,8 @@ func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact,
 }
 
 // factOfRun returns the current state of the fact that a run wrote.
-func (e *Curator) factOfRun(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
-	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
+func (e *Curator) factOfRun(ctx context.Context, owner memory.Owner, runID string) (memory.Fact, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: runID})
 	if err != nil {
 		return memory.Fact{}, err
 	}
@@ -293,8 +293,8 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 		Content: *edit.Content, Category: previous.Category, Tags: previous.Tags, Project: previous.Scope.Project, Agent: previous.Scope.Agent,
 		ExpiresAt: previous.ExpiresAt, Metadata: previous.Metadata, Replaces: id, IdempotencyKey: edit.IdempotencyKey,
 	}
-	setIfGiven(&input.Category, edit.Category)
-	setIfGiven(&input.Tags, edit.Tags)
+	setIfPresent(&input.Category, edit.Category)
+	setIfPresent(&input.Tags, edit.Tags)
 	f, _, err := e.Remember(ctx, owner, input, author)
 	return f, err
 }

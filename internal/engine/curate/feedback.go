@@ -51,15 +51,15 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, verdi
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
 // UsedFactsPerWrite is the number of used facts that are collected for one transaction.
-const UsesPerWrite = 8
+const UsedFactsPerWrite = 8
 
 // FactUses counts how often answers used an owner's facts since the last write. A crash loses the counts.
-type Uses struct {
+type FactUses struct {
 	byOwner recent.Map[memory.Owner, map[string]int]
 }
 
 // Add counts the hits that an answer used.
-func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
+func (u *FactUses) Add(owner memory.Owner, hits []memory.Hit) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if counts == nil {
 			counts = map[string]int{}
@@ -74,7 +74,7 @@ func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 }
 
 // Take returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
-func (u *Uses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
+func (u *FactUses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if len(counts) < minFacts {
 			return counts, false
@@ -88,7 +88,7 @@ func (u *Uses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
 // CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It does
 // not change UpdatedAt. Uses of facts that other runs change at the same time are lost.
 func (e *Curator) CreditUses(ctx context.Context, owner memory.Owner, minFacts int) {
-	uses := e.Uses.Take(owner, minFacts)
+	uses := e.FactUses.Take(owner, minFacts)
 	if len(uses) == 0 {
 		return
 	}

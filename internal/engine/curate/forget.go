@@ -20,7 +20,7 @@ func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, 
 }
 
 // ForgetInRun is [Curator.Forget] with a run id.
-func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, runID string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := core.RetryOnConflict(ctx, func() error {
 		memories, err := e.Store.Get(ctx, owner, ids...)
@@ -30,7 +30,7 @@ func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run strin
 		if len(memories) < len(ids) {
 			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missingIDs(ids, memories), ", "))
 		}
-		receipt, err = e.forgetMemories(ctx, owner, run, memories, reason, author)
+		receipt, err = e.forgetMemories(ctx, owner, runID, memories, reason, author)
 		return err
 	})
 	return receipt, err
@@ -38,12 +38,12 @@ func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run strin
 
 // forgetMemories forgets memories and the summaries of their conversations in a run, and queues jobs that
 // rewrite the summaries without the memories.
-func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
-	changes, jobs, err := e.ForgetChanges(ctx, owner, run, memories, reason, author)
+func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, runID string, memories []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+	changes, jobs, err := e.ForgetChanges(ctx, owner, runID, memories, reason, author)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author, Jobs: jobs}, changes...)
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: runID, Kind: "forget", Author: author, Jobs: jobs}, changes...)
 	if err == nil && len(jobs) > 0 {
 		e.Wake()
 	}
@@ -52,7 +52,7 @@ func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, run st
 
 // ForgetChanges returns the changes that forget memories, the turns that repeat them and the summaries
 // of both, and the jobs to queue.
-func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
+func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, runID string, memories []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(memories) {
 		if m.Fact == nil || m.Link != nil {
 			continue
@@ -77,13 +77,13 @@ func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, run str
 	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // without turns that were forgotten earlier
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
-	summaries, jobs, err := e.affectedSummaries(ctx, owner, run, changes, turns)
+	summaries, jobs, err := e.affectedSummaries(ctx, owner, runID, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
 // affectedSummaries returns the active summaries of conversations in which changes forget turns or facts,
 // and the jobs that rewrite the summaries.
-func (e *Curator) affectedSummaries(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
+func (e *Curator) affectedSummaries(ctx context.Context, owner memory.Owner, runID string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
 	forgotten := map[string]bool{}
 	for _, c := range changes {
@@ -114,7 +114,7 @@ func (e *Curator) affectedSummaries(ctx context.Context, owner memory.Owner, run
 			}
 		}
 		if len(active) > 0 {
-			jobs = append(jobs, core.SummaryJob(owner, c, run))
+			jobs = append(jobs, core.SummaryJob(owner, c, runID))
 		}
 	}
 	return summaries, jobs, nil
@@ -141,7 +141,7 @@ type ForgetRequest struct {
 // parseForgetQuery parses a query, such as "what I said about my job" for memories about the job.
 func parseForgetQuery(query string) extract.Command {
 	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
-	if len(w.ForgetCommands) > 0 && w.ForgetCommands[0].ObjectKind == extract.ObjectNotNamed {
+	if len(w.ForgetCommands) > 0 && w.ForgetCommands[0].ObjectKind == extract.ObjectUnambiguous {
 		return w.ForgetCommands[0]
 	}
 	return extract.Command{Object: query} // an explicit request refers to memory, even if it is only a name
@@ -258,10 +258,10 @@ func (e *Curator) memoriesForQuery(ctx context.Context, owner memory.Owner, req 
 }
 
 // firstForgotten returns the memories that the first request with the same key forgot or erased.
-func (e *Curator) firstForgotten(ctx context.Context, owner memory.Owner, changes []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
+func (e *Curator) firstForgotten(ctx context.Context, owner memory.Owner, changes []memory.Change, wasErased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(changes) {
-		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
+		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; wasErased != (c.Action == memory.ActionErase) || !wasErased && !forgot {
 			return nil, memory.Receipt{}, core.ErrOtherRequest
 		}
 		_, id, _ := strings.Cut(c.After.Target(), ":")

@@ -82,7 +82,7 @@ type Related struct {
 
 // RelatedFacts follows a fact's relations in both directions, at most maxSteps relations far, to at most
 // limit facts. It returns the relations and facts as of a time, without erased facts.
-func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, limit int) (Related, error) {
+func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, maxSteps, limit int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {
 		return Related{}, err
@@ -97,7 +97,7 @@ func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id strin
 	related := Related{Facts: []memory.Fact{first}, Distances: []int{0}}
 	visited, position := map[string]bool{id: true}, map[string]int{id: 0}
 	var allRelations []memory.Relation
-	for i := 0; i < len(related.Facts) && related.Distances[i] < steps; i++ {
+	for i := 0; i < len(related.Facts) && related.Distances[i] < maxSteps; i++ {
 		relations, err := e.Store.Relations(ctx, owner, related.Facts[i].ID, at)
 		if err != nil {
 			return Related{}, fmt.Errorf("read relations: %w", err)

@@ -132,7 +132,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 				return core.Permanent(err)
 			}
 		}
-		run.Vectors, run.Learned = batch.vectors, batch.repeats
+		run.Vectors, run.Learned = batch.vectors, batch.repeatingAnswerIDs
 		var extra []memory.Change
 		if extra, run.Jobs, err = e.ReviewChanges(ctx, owner, run.ID, batch.changes, author); err != nil {
 			return err
@@ -170,15 +170,15 @@ func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgem
 
 // judgementBatch collects the changes of several judgements.
 type judgementBatch struct {
-	engine       *Curator
-	owner        memory.Owner
-	author       memory.Author
-	handled      map[string]bool // ids of judged or replaced facts
-	replacements []memory.Change // changes of replaced facts; applied first, so that their texts can be reused
-	changes      []memory.Change
-	vectors      []memory.Vector
-	repeats      []string        // ids of answers that repeat replaced facts
-	judged       []memory.Memory // the resulting facts
+	engine             *Curator
+	owner              memory.Owner
+	author             memory.Author
+	handled            map[string]bool // ids of judged or replaced facts
+	replacements       []memory.Change // changes of replaced facts; applied first, so that their texts can be reused
+	changes            []memory.Change
+	vectors            []memory.Vector
+	repeatingAnswerIDs []string        // ids of answers that repeat replaced facts
+	judged             []memory.Memory // the resulting facts
 }
 
 func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
@@ -193,7 +193,7 @@ func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
 	case m.Status() != memory.Pending:
 		return memory.Errorf(memory.Conflict, "%s is %s; only pending facts can be approved or rejected", judgement.ID, m.Status())
 	case judgement.SeenText != "" && judgement.SeenText != m.Content():
-		return errChangedMeanwhile(judgement.ID)
+		return errChangedSinceShown(judgement.ID)
 	case judgement.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
 		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", judgement.ID)
 	}
@@ -238,7 +238,7 @@ func (j *judgementBatch) judgeShared(ctx context.Context, link memory.Link, judg
 		case !shared:
 			return memory.Errorf(memory.Conflict, "%s is no longer shared", judgement.ID)
 		case current.Content != link.Fact.Content:
-			return errChangedMeanwhile(judgement.ID)
+			return errChangedSinceShown(judgement.ID)
 		}
 		link.Status = memory.Active
 	default:
@@ -251,7 +251,7 @@ func (j *judgementBatch) judgeShared(ctx context.Context, link memory.Link, judg
 	return nil
 }
 
-func errChangedMeanwhile(id string) error {
+func errChangedSinceShown(id string) error {
 	return memory.Errorf(memory.Conflict, "%s changed since it was shown; read it again", id)
 }
 
@@ -280,7 +280,7 @@ func (j *judgementBatch) endOlder(f *memory.Fact) {
 }
 
 // approve activates f, ends the facts that f contradicts, and returns the id of the first replaced fact.
-func (j *judgementBatch) approve(ctx context.Context, f *memory.Fact, newContent string) (replaced string, err error) {
+func (j *judgementBatch) approve(ctx context.Context, f *memory.Fact, newContent string) (replacedID string, err error) {
 	e, now := j.engine, j.engine.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
 	proposal, err := e.Compare.ProposalOf(ctx, j.owner, memory.Memory{Fact: f})
@@ -308,9 +308,9 @@ func (j *judgementBatch) approve(ctx context.Context, f *memory.Fact, newContent
 		j.handled[old.ID] = true
 	}
 	replacements := e.Compare.ReplacementChanges(f, contradicted, "a person approved what replaces it", j.author)
-	j.repeats = append(j.repeats, e.Retrieve.AddRepeatingAnswers(ctx, replacements)...)
+	j.repeatingAnswerIDs = append(j.repeatingAnswerIDs, e.Retrieve.AddRepeatingAnswers(ctx, replacements)...)
 	if j.replacements = append(j.replacements, replacements...); len(replacements) > 0 {
-		replaced = replacements[0].OldID
+		replacedID = replacements[0].OldID
 	}
-	return replaced, nil
+	return replacedID, nil
 }

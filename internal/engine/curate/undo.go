@@ -80,42 +80,42 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest,
 }
 
 func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
-	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.Change, Run: req.Run, After: req.ToTime})
+	undone, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.Change, Run: req.Run, After: req.ToTime})
 	if err != nil {
 		return UndoResult{}, err
 	}
-	if len(targets) == 0 && req.ToTime.IsZero() {
+	if len(undone) == 0 && req.ToTime.IsZero() {
 		return UndoResult{}, memory.Errorf(memory.NotFound, "there is no change or run %q", req.Change+req.Run)
 	}
-	journal := targets
-	if len(targets) > 0 && req.ToTime.IsZero() { // ToTime already selects all later changes
-		first := targets[len(targets)-1]
+	journal := undone
+	if len(undone) > 0 && req.ToTime.IsZero() { // ToTime already selects all later changes
+		first := undone[len(undone)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
 			return UndoResult{}, err
 		}
 	}
-	erased := map[string]bool{}
+	erasedTargets := map[string]bool{}
 	for _, c := range journal {
 		if c.Action == memory.ActionErase {
-			erased[c.After.Target()] = true
+			erasedTargets[c.After.Target()] = true
 		}
 	}
 	if req.ToTime.IsZero() {
-		if err = checkUndoable(targets); err == nil {
-			err = checkErased(targets, erased)
+		if err = checkUndoable(undone); err == nil {
+			err = checkErased(undone, erasedTargets)
 		}
 	} else {
-		targets = undoableChanges(withoutRefused(targets), erased)
-		journal = targets
+		undone = undoableChanges(withoutRefused(undone), erasedTargets)
+		journal = undone
 	}
 	if err != nil {
 		return UndoResult{}, err
 	}
-	changes, err := learn.Undo(targets, journal, req.Cascade || req.DryRun, e.Time(), author)
+	changes, err := learn.Undo(undone, journal, req.Cascade || req.DryRun, e.Time(), author)
 	if err != nil {
 		return UndoResult{}, err
 	}
-	if err := checkErased(changes, erased); err != nil {
+	if err := checkErased(changes, erasedTargets); err != nil {
 		return UndoResult{}, err
 	}
 	current := map[string]memory.State{} // current state by target
@@ -125,7 +125,7 @@ func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequ
 	for i := range changes {
 		changes[i].Before = current[changes[i].After.Target()]
 	}
-	return UndoResult{Changes: changes, Later: LaterChanges(targets, journal)}, nil
+	return UndoResult{Changes: changes, Later: LaterChanges(undone, journal)}, nil
 }
 
 // checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
@@ -136,8 +136,8 @@ func checkUndoable(changes []memory.Change) error {
 		case p == nil:
 		case p.Key == core.ClosedKey:
 			return memory.Errorf(memory.Conflict, "erasing or opening a user cannot be undone: open or erase the user instead")
-		case strings.HasPrefix(p.Key, share.SharedKeys):
-			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or stop sharing it", strings.TrimPrefix(p.Key, share.SharedKeys))
+		case strings.HasPrefix(p.Key, share.ShareKeyPrefix):
+			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or stop sharing it", strings.TrimPrefix(p.Key, share.ShareKeyPrefix))
 		}
 	}
 	return nil
@@ -154,10 +154,10 @@ func withoutRefused(changes []memory.Change) []memory.Change {
 
 // checkErased returns a [memory.Conflict] for changes of an erased memory, including one with an
 // interrupted erasure, which removed only the journal's text: see [memory.Eraser].
-func checkErased(changes []memory.Change, erased map[string]bool) error {
+func checkErased(changes []memory.Change, erasedTargets map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
-		if target := c.After.Target(); erased[target] || f != nil && f.Content == "" {
+		if target := c.After.Target(); erasedTargets[target] || f != nil && f.Content == "" {
 			return core.ErrErased(target)
 		}
 	}
@@ -166,27 +166,27 @@ func checkErased(changes []memory.Change, erased map[string]bool) error {
 
 // undoableChanges removes changes of erased memories, and of memories that changed only because a chat
 // switched branches: the chat stays on its current branch.
-func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
+func undoableChanges(changes []memory.Change, erasedTargets map[string]bool) []memory.Change {
 	changedOtherwise := map[string]bool{}
 	for _, c := range changes {
-		if target := c.After.Target(); c.Author != core.ByBranchSwitch && !erased[target] {
+		if target := c.After.Target(); c.Author != core.ByBranchSwitch && !erasedTargets[target] {
 			changedOtherwise[target] = true
 		}
 	}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		target := c.After.Target()
-		return erased[target] || !changedOtherwise[target]
+		return erasedTargets[target] || !changedOtherwise[target]
 	})
 }
 
 // LaterChanges returns the changes of a journal, newest first, that followed the undone changes of the same
 // targets. Both facts of a replacement count as one target.
-func LaterChanges(targets, journal []memory.Change) []memory.Change {
-	if len(targets) == len(journal) {
+func LaterChanges(undone, journal []memory.Change) []memory.Change {
+	if len(undone) == len(journal) {
 		return nil
 	}
 	targetChanges, targetNames := map[string]bool{}, map[string]bool{}
-	for _, c := range targets {
+	for _, c := range undone {
 		targetChanges[c.ID], targetNames[c.After.Target()] = true, true
 		if c.OldID == "" || c.NewID == "" {
 			continue
@@ -200,7 +200,7 @@ func LaterChanges(targets, journal []memory.Change) []memory.Change {
 	var out []memory.Change
 	for _, c := range journal {
 		switch {
-		case c.ID == targets[len(targets)-1].ID:
+		case c.ID == undone[len(undone)-1].ID:
 			return out
 		case !targetChanges[c.ID] && targetNames[c.After.Target()]:
 			out = append(out, c)

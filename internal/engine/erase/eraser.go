@@ -28,7 +28,7 @@ type Eraser struct {
 }
 
 // ErasureReport is the result of erasing an owner.
-type Erased struct {
+type ErasureReport struct {
 	Owner        memory.Owner
 	ClosedAt     time.Time      // when the owner was closed
 	Runs         []string       // ids of runs that removed text, in order; empty if there was no text
@@ -41,7 +41,7 @@ type Erased struct {
 }
 
 // extendPeriod extends the period to a time at which the owner's text was stored.
-func (e *Erased) extendPeriod(at time.Time) {
+func (e *ErasureReport) extendPeriod(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
 	}
@@ -64,16 +64,16 @@ var ResumeDelays = []time.Duration{time.Minute, 15 * time.Minute}
 // closes the owner: running chats and jobs write nothing more, and later chats have no memory, until
 // [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated after a failure, and a job also
 // continues it.
-func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (ErasureReport, error) {
 	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
-		return Erased{}, memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+		return ErasureReport{}, memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
 	closedAt, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
-		return Erased{}, fmt.Errorf("close %s: %w", owner.DisplayName(), err)
+		return ErasureReport{}, fmt.Errorf("close %s: %w", owner.DisplayName(), err)
 	}
-	report := Erased{Owner: owner, ClosedAt: closedAt, CountByKind: map[string]int{}, Until: closedAt}
+	report := ErasureReport{Owner: owner, ClosedAt: closedAt, CountByKind: map[string]int{}, Until: closedAt}
 	for range maxRounds {
 		removed, err := e.eraseTexts(ctx, owner, author, &report)
 		if err != nil {
@@ -104,19 +104,19 @@ func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) 
 
 // EraseExisting calls [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored for the
 // owner.
-func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
-	existed, err := e.existed(memory.ForWrite(ctx), owner)
+func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (ErasureReport, error) {
+	wasStored, err := e.wasStored(memory.ForWrite(ctx), owner)
 	if err != nil {
-		return Erased{}, fmt.Errorf("find %s: %w", owner.DisplayName(), err)
+		return ErasureReport{}, fmt.Errorf("find %s: %w", owner.DisplayName(), err)
 	}
-	if !existed {
-		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever stored under that name, and nothing was done", owner.DisplayName())
+	if !wasStored {
+		return ErasureReport{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever stored under that name, and nothing was done", owner.DisplayName())
 	}
 	return e.EraseOwner(ctx, owner, author)
 }
 
 // wasStored reports whether memory or a trace was ever stored for an owner.
-func (e *Eraser) existed(ctx context.Context, owner memory.Owner) (bool, error) {
+func (e *Eraser) wasStored(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
 		return true, nil // EraseOwner reports the invalid owner
 	}
@@ -138,7 +138,7 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.SetPause(ctx, owner, core.PauseNone, "", author)
-	e.Blocks.Forget(core.BlocksFor(owner))
+	e.Blocks.Forget(core.BlockOwnedBy(owner))
 	e.Blocks.Relayed.Forget(owner)
 	e.Blocks.TopFacts.Forget("")
 	e.ClosedOwners.Set(owner, false, e.Time())
@@ -185,7 +185,7 @@ func eraseJobs(owner memory.Owner, runID, mark string, now time.Time) []memory.J
 }
 
 // eraseTexts removes an owner's memory, adds the counts to report, and reports whether there was text.
-func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memory.Author, report *Erased) (bool, error) {
+func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memory.Author, report *ErasureReport) (bool, error) {
 	if err := e.endIncomingShares(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
 	}
@@ -277,7 +277,7 @@ type factReceivers struct {
 // erasableIDs returns the ids of all memories of an owner that have text, of any status, and all receivers
 // of the owner's facts. It adds the times of the memories to report. Of Loci's own settings only the
 // user's name is included.
-func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *Erased) (ids []string, shared []factReceivers, err error) {
+func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *ErasureReport) (ids []string, shared []factReceivers, err error) {
 	added := map[string]bool{}
 	add := func(id string) {
 		if !added[id] {
@@ -320,8 +320,8 @@ func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *Er
 		case i.Conversation != nil:
 			add(i.Conversation.ID)
 		case i.Profile == nil:
-		case strings.HasPrefix(i.Profile.Key, share.SharedKeys):
-			sharedIDs[strings.TrimPrefix(i.Profile.Key, share.SharedKeys)] = true
+		case strings.HasPrefix(i.Profile.Key, share.ShareKeyPrefix):
+			sharedIDs[strings.TrimPrefix(i.Profile.Key, share.ShareKeyPrefix)] = true
 		case i.Profile.Key == core.NameKey, !strings.HasPrefix(i.Profile.Key, core.ReservedPrefix):
 			add(i.Profile.Key)
 		}
@@ -351,7 +351,7 @@ func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.Comple
 	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // the owner was erased again
 		return jobs.Nothing, nil
 	}
-	report := Erased{Owner: job.Owner, CountByKind: map[string]int{}}
+	report := ErasureReport{Owner: job.Owner, CountByKind: map[string]int{}}
 	if _, err := e.eraseTexts(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &report); err != nil {
 		return "", err
 	}

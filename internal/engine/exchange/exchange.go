@@ -79,7 +79,7 @@ func (in Incoming) clientInfo() core.ClientInfo {
 // Open begins an exchange. In the background it places the request (finds its conversation and new messages)
 // while [Exchange.Prepare] searches. If the request reads no memory, RecordQuestion places it.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
-	e.Clients.Record(in.Owner, in.clientInfo())
+	e.LastClients.Record(in.Owner, in.clientInfo())
 	clientCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	pause := e.CurrentPause(ctx, in.Owner)

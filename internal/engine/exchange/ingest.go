@@ -153,7 +153,7 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 	batch = newTurnBatch(memory.Conversation{
 		ID: result.Conversation, Owner: owner, Project: req.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: e.Time(),
 	}, alignment, false)
-	batch.move(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
+	batch.moveTurns(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
 	ids := alignment.TurnIDs
 	for _, p := range alignment.NewTurns {
 		t := remaining[p.MessageIndex]
@@ -170,7 +170,7 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 	result.TurnIDs = append(result.TurnIDs, ids...)
 	unchanged := len(batch.Turns)+len(batch.Changes) == 0
 	if !unchanged {
-		batch.Changes = append(batch.Changes, reopenDeleted(deletedMark(stored.Conversation))...)
+		batch.Changes = append(batch.Changes, reopenDeleted(deletedState(stored.Conversation))...)
 	}
 	if result.JobID = ""; !req.Learn || hasParent && unchanged {
 		return batch, nil
@@ -183,7 +183,7 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 		return batch, nil
 	}
 	batch.Jobs = []memory.Job{job}
-	if n := len(batch.Turns); n > 0 && e.Opts.Learn.Summary.Due(batch.Turns[0].Index/2, (batch.Turns[n-1].Index+1)/2) {
+	if n := len(batch.Turns); n > 0 && e.Opts.Learn.Summary.IsDue(batch.Turns[0].Index/2, (batch.Turns[n-1].Index+1)/2) {
 		batch.Jobs = append(batch.Jobs, core.SummaryJob(owner, result.Conversation, job.Turns[0]))
 	}
 	return batch, nil
@@ -191,15 +191,15 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 
 // lastTurn returns the id of the last turn of a conversation's current branch. For an empty branch it
 // also returns the conversation, which may be deleted.
-func (e *Exchanges) lastTurn(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, lastID string, err error) {
-	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
+func (e *Exchanges) lastTurn(ctx context.Context, owner memory.Owner, conversationID string) (stored thread.Candidate, lastID string, err error) {
+	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversationID, Last: 1})
 	if err != nil {
 		return stored, "", err
 	}
 	if len(stored.Turns) > 0 {
 		return stored, stored.Turns[0].ID, nil
 	}
-	stored, err = e.readConversation(ctx, owner, id)
+	stored, err = e.readConversation(ctx, owner, conversationID)
 	stored.Turns = nil
 	return stored, thread.AtBeginning, err
 }
@@ -235,7 +235,7 @@ func (e *Exchanges) unstoredTurns(ctx context.Context, owner memory.Owner, conve
 // precedence. Reference "" means the beginning.
 func turnByRef(turns []memory.Turn, ref string) string {
 	if ref == "" {
-		return thread.AsFirst
+		return thread.AsOnlyBeginning
 	}
 	id := ""
 	for _, t := range turns {
@@ -256,14 +256,14 @@ func SubKey(key, suffix string) string {
 
 // waitForJob waits for a learning job. Learning in this process signals its end; for other processes
 // it polls at growing intervals.
-func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, job string) error {
+func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, jobID string) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		learned := e.Lessons.LessonDone.Next()
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(unfinished, func(j memory.Job) bool { return j.ID == job })
+		i := slices.IndexFunc(unfinished, func(j memory.Job) bool { return j.ID == jobID })
 		if i < 0 {
 			return nil
 		}
@@ -281,10 +281,10 @@ func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, job stri
 }
 
 // learnedFacts returns the live facts learned from these turns, without duplicates.
-func (e *Exchanges) learnedFacts(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
+func (e *Exchanges) learnedFacts(ctx context.Context, owner memory.Owner, turnIDs []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}
-	for _, id := range turns {
+	for _, id := range turnIDs {
 		page, err := e.Store.List(ctx, owner, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}})
 		if err != nil {
 			return nil, err

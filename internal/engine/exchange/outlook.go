@@ -14,47 +14,47 @@ import (
 
 // PredictEffect predicts what Loci will store, learn and forget, so that the built-in model does not promise
 // more. It changes nothing, and waits at most as long as recall. Call it before RecordQuestion.
-func (x *Exchange) Outlook(ctx context.Context) (outlook responder.MemoryEffect) {
+func (x *Exchange) PredictEffect(ctx context.Context) (effect responder.MemoryEffect) {
 	ctx, cancel := context.WithTimeout(ctx, x.exchanges.Opts.Deadline)
 	defer cancel()
 	pause := x.exchanges.CurrentPause(ctx, x.Incoming.Owner)
 	m := x.mode.restrictedBy(pause)
 	storesText := m.storesText && pause != core.PauseUnknown
 	learns := storesText && m.learnsFacts && x.exchanges.Lessons.CanLearn() && x.exchanges.Opts.LearnAfter != core.NeverLearn
-	grantsForget := learns || storesText && pause == core.PauseLearning // a pause of learning does not stop forgetting
+	allowsForget := learns || storesText && pause == core.PauseLearning // a pause of learning does not stop forgetting
 	err := core.CatchPanic(x.exchanges.Core, func() (err error) {
-		outlook.ForgetRequest, outlook.ForgetCount, err = x.toForget(ctx, grantsForget)
+		effect.ForgetRequest, effect.ForgetCount, err = x.describeForgetRequests(ctx, allowsForget)
 		return err
 	})
-	if outlook.ForgetUnknown = err != nil; outlook.ForgetUnknown {
+	if effect.ForgetUnknown = err != nil; effect.ForgetUnknown {
 		x.exchanges.Log.Warn("cannot predict the memories that will be forgotten", "err", err)
 	}
 	switch {
 	case pause == core.PauseMemory:
-		outlook.NotStoredReason = "Memory is paused"
+		effect.NotStoredReason = "Memory is paused"
 	case !storesText:
-		outlook.NotStoredReason = "This chat leaves nothing in memory"
-	case grantsForget && outlook.ForgetRequest != "": // forgetting does not depend on learning
+		effect.NotStoredReason = "This chat leaves nothing in memory"
+	case allowsForget && effect.ForgetRequest != "": // forgetting does not depend on learning
 	case pause == core.PauseLearning:
-		outlook.NotLearnedReason = "Learning is paused"
+		effect.NotLearnedReason = "Learning is paused"
 	case !learns:
-		outlook.NotLearnedReason = "Learning is off"
+		effect.NotLearnedReason = "Learning is off"
 	}
-	return outlook
+	return effect
 }
 
 // describeForgetRequests describes the memories that the user asks to forget ("everything" for all memory),
 // and returns their number.
-func (x *Exchange) toForget(ctx context.Context, grantsForget bool) (description string, count int, err error) {
+func (x *Exchange) describeForgetRequests(ctx context.Context, allowsForget bool) (description string, count int, err error) {
 	var subjects []string
 	for _, command := range x.memoryRequests.ForgetCommands {
 		n := 0
-		if grantsForget {
+		if allowsForget {
 			if n, err = x.countToForget(ctx, command); err != nil {
 				return command.Object, count, err
 			}
 		}
-		if command.ObjectKind != extract.ObjectNotNamed && n == 0 {
+		if command.ObjectKind != extract.ObjectUnambiguous && n == 0 {
 			continue // without a matching memory this is no forget request
 		}
 		if count += n; command.Everything {

@@ -16,10 +16,10 @@ import (
 
 // Placement is a request's position in its conversation. The zero Placement has no conversation.
 type Placement struct {
-	Alignment   thread.Alignment
-	Err         error                     // why placing failed; nil: it succeeded
-	EndedAt     time.Time                 // end time of placing; zero: it was not tried
-	DeletedMark *memory.ConversationState // state of the deleted conversation that the request continues; nil: none
+	Alignment    thread.Alignment
+	Err          error                     // why placing failed; nil: it succeeded
+	EndedAt      time.Time                 // end time of placing; zero: it was not tried
+	DeletedState *memory.ConversationState // state of the deleted conversation that the request continues; nil: none
 
 	conversation memory.Conversation
 	contexts     []memory.Context // contexts attached to the conversation
@@ -65,11 +65,11 @@ func pointAfter(t memory.Turn) ContinuationPoint {
 
 // PointsAfterItems returns, by item id of the Responses API, the points after the answers that contain these
 // items. It omits items of answers that are not stored, or that the store did not return in time.
-func (e *Exchanges) PointsAfterItems(ctx context.Context, owner memory.Owner, items []string) map[string]ContinuationPoint {
+func (e *Exchanges) PointsAfterItems(ctx context.Context, owner memory.Owner, itemIDs []string) map[string]ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
-		Refs: items, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+		Refs: itemIDs, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
 		e.Log.Warn("could not look up the answers that a chat refers to", "user", owner.Name(), "err", err)
@@ -129,7 +129,7 @@ func (x *Exchange) placeRequest(ctx, clientCtx context.Context) (p Placement, er
 	}
 	x.align(&p, stored)
 	p.askedTurn = askedTurn(p.Alignment, stored.Turns, x.Incoming.Chat.LastUser())
-	if p.restored = x.exchanges.noEarlierBlocks(); x.Incoming.RestoreBlocks && p.DeletedMark == nil {
+	if p.restored = x.exchanges.noEarlierBlocks(); x.Incoming.RestoreBlocks && p.DeletedState == nil {
 		p.restoreErr = x.restoreBlocks(ctx, &p, earlierBlocks(x.Incoming.Chat, p.Alignment, stored.Turns))
 	}
 	return p, nil
@@ -138,15 +138,15 @@ func (x *Exchange) placeRequest(ctx, clientCtx context.Context) (p Placement, er
 // maxTitleLetters bounds the letters of a title. titleBytes bounds the bytes of the first message that a
 // title is made from.
 const (
-	maxTitle   = 80
-	titleBytes = 1 << 10
+	maxTitleLetters = 80
+	titleBytes      = 1 << 10
 )
 
 func makeTitle(c *chatapi.Chat, redactPersonal bool) string {
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleUser {
 			letters := []rune(strings.Join(strings.Fields(learn.Redact(core.Clip(m.Text, titleBytes), redactPersonal)), " "))
-			return string(letters[:min(len(letters), maxTitle)])
+			return string(letters[:min(len(letters), maxTitleLetters)])
 		}
 	}
 	return ""
@@ -155,7 +155,7 @@ func makeTitle(c *chatapi.Chat, redactPersonal bool) string {
 // identifyMessage returns the turn id of a message without history, derived from the client's key or new. If
 // the request names no conversation, the key or an unknown answer id also identifies the conversation.
 func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, soleTurnID string) {
-	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessage() >= 0 && x.Incoming.AfterTurn == ""
+	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessageIndex() >= 0 && x.Incoming.AfterTurn == ""
 	if hasNoHistory {
 		key = cmp.Or(x.Incoming.IdempotencyKey, x.Incoming.AnswerID, key)
 	}
@@ -170,13 +170,13 @@ func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, s
 
 // align aligns the request with the stored conversation.
 func (x *Exchange) align(p *Placement, stored thread.Candidate) {
-	p.DeletedMark = deletedMark(stored.Conversation)
+	p.DeletedState = deletedState(stored.Conversation)
 	switch {
 	case x.Incoming.AfterTurn != "":
 		p.Alignment = thread.AlignAfter(stored.Turns, p.request, x.Incoming.AfterTurn, x.Incoming.FirstMessage)
 	case p.soleTurnID != "":
 		ids := make([]string, len(x.Incoming.Chat.Messages))
-		ids[p.request.OnlyMessage()] = p.soleTurnID
+		ids[p.request.OnlyMessageIndex()] = p.soleTurnID
 		p.Alignment = thread.AlignStored(stored.Turns, p.request, ids)
 	default:
 		p.Alignment = thread.Align(stored.Turns, p.request)
@@ -202,11 +202,11 @@ func (x *Exchange) findConversation(ctx context.Context, id string, r thread.Req
 }
 
 // readConversation reads a conversation and its last turns. It is empty for an unknown id.
-func (e *Exchanges) readConversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
-	if stored.Turns, err = e.readBranches(ctx, owner, id); err != nil {
+func (e *Exchanges) readConversation(ctx context.Context, owner memory.Owner, conversationID string) (stored thread.Candidate, err error) {
+	if stored.Turns, err = e.readBranches(ctx, owner, conversationID); err != nil {
 		return stored, err
 	}
-	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}})
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversationID}})
 	if err == nil && len(page.Conversations) > 0 {
 		stored.Conversation = page.Conversations[0]
 	}
@@ -224,12 +224,12 @@ func (x *Exchange) attachments(ctx context.Context, c memory.Conversation) (cont
 }
 
 // deletedState returns the state of a deleted conversation, or nil for a conversation that is not deleted.
-func deletedMark(c memory.Conversation) *memory.ConversationState {
+func deletedState(c memory.Conversation) *memory.ConversationState {
 	if c.Status != memory.Retired {
 		return nil
 	}
-	mark := c.State()
-	return &mark
+	state := c.State()
+	return &state
 }
 
 // reopenDeleted returns the change that reopens a deleted conversation, without its earlier messages, or nil
@@ -238,9 +238,9 @@ func reopenDeleted(deleted *memory.ConversationState) []memory.Change {
 	if deleted == nil {
 		return nil
 	}
-	mark := *deleted
-	mark.Status = memory.Active
-	return []memory.Change{{Action: memory.ActionRestore, After: memory.State{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByBranchSwitch}}
+	state := *deleted
+	state.Status = memory.Active
+	return []memory.Change{{Action: memory.ActionRestore, After: memory.State{Conversation: &state}, Reason: "the chat goes on", Author: core.ByBranchSwitch}}
 }
 
 // askedTurn returns the turn of a user message. For a new message it has only the chain hash. Without a
@@ -292,8 +292,8 @@ func (e *Exchanges) conversationsWithChains(ctx context.Context, owner memory.Ow
 }
 
 // readBranches reads the last turns of all branches of a conversation.
-func (e *Exchanges) readBranches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
+func (e *Exchanges) readBranches(ctx context.Context, owner memory.Owner, conversationID string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
-		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,
+		Conversation: conversationID, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,
 	})
 }

@@ -20,7 +20,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.PromptMemory {
 	if !x.mode.readsMemory || (topK != nil && *topK == 0) {
 		return retrieve.PromptMemory{}
 	}
-	if x.Incoming.Chat.ToolLoop() || x.hasOnlyToolResults() {
+	if x.Incoming.Chat.InToolLoop() || x.hasOnlyToolResults() {
 		if prepared, ok := x.cachedBlock(); ok || x.hasOnlyToolResults() { // without a question there is no search
 			x.PromptMemory = prepared
 			return prepared
@@ -197,7 +197,7 @@ func (x *Exchange) ShrinkPrompt(ctx context.Context, reason string) (retrieve.Pr
 func (x *Exchange) WithdrawMemory(ctx context.Context, reason string) retrieve.PromptMemory {
 	x.PromptMemory.Block, x.PromptMemory.KeptBlocks, x.PromptMemory.Hits, x.PromptMemory.Core = "", nil, nil, recall.Core{}
 	x.recordBlock(BlockRecord{Restart: true})
-	x.exchanges.Traces.Degrade(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, "prompt: "+reason)
+	x.exchanges.Traces.AddFailure(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, "prompt: "+reason)
 	x.CacheBlock("")
 	return x.PromptMemory
 }

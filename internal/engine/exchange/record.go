@@ -67,7 +67,7 @@ func (x *Exchange) QuestionID() (id string, err error) {
 
 // MarkAnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
 // repeated calls do nothing.
-func (x *Exchange) AnswerStarted() { x.closeOnce.Do(func() { close(x.answerStarted) }) }
+func (x *Exchange) MarkAnswerStarted() { x.closeOnce.Do(func() { close(x.answerStarted) }) }
 
 // waitForAnswer waits for MarkAnswerStarted or StoreDelay.
 func (x *Exchange) waitForAnswer() {
@@ -113,7 +113,7 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 	batch = newTurnBatch(p.conversation, alignment, (alignment.IsRetry || x.hasOnlyToolResults()) && x.isConfidential(p))
 	isSideBranch := p.request.ClientStopped && alignment.UserContinued() // the stopped request starts a side branch and moves no turns
 	if m.storesText && !isSideBranch {
-		batch.move(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
+		batch.moveTurns(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
 	}
 	for _, position := range alignment.NewTurns {
 		message := x.Incoming.Chat.Messages[position.MessageIndex]
@@ -149,7 +149,7 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 	if len(batch.Turns)+len(batch.Changes) == 0 {
 		return q, batch, nil
 	}
-	batch.Changes = append(batch.Changes, reopenDeleted(p.DeletedMark)...)
+	batch.Changes = append(batch.Changes, reopenDeleted(p.DeletedState)...)
 	if err := x.exchanges.redactForgotten(ctx, x.Incoming.Owner, &batch, alignment); err != nil {
 		return q, batch, err
 	}
@@ -178,10 +178,10 @@ func (x *Exchange) RecordAnswer(ctx context.Context, answer chatapi.Answer) Cont
 	if !x.storesTurns() || x.awaitQuestion == nil {
 		return ContinuationPoint{}
 	}
-	x.AnswerStarted() // in case the caller did not
-	mark := x.exchanges.CutMark(answer.Text)
-	if mark != "" {
-		answer.Text = x.exchanges.Truncated(answer.Text)
+	x.MarkAnswerStarted() // in case the caller did not
+	cutMark := x.exchanges.CutMark(answer.Text)
+	if cutMark != "" {
+		answer.Text = x.exchanges.Truncate(answer.Text)
 	}
 	clientCtx := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTimeout)
@@ -194,7 +194,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, answer chatapi.Answer) Cont
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err = core.CatchPanic(x.exchanges.Core, func() (err error) { point, err = x.storeAnswer(ctx, clientCtx, q, answer, mark); return err })
+		err = core.CatchPanic(x.exchanges.Core, func() (err error) { point, err = x.storeAnswer(ctx, clientCtx, q, answer, cutMark); return err })
 		stored <- err
 		if err == nil {
 			x.storeDisplayName(ctx, q.mode)
@@ -215,18 +215,18 @@ func (x *Exchange) RecordAnswer(ctx context.Context, answer chatapi.Answer) Cont
 	return point
 }
 
-func (x *Exchange) storeAnswer(ctx, clientCtx context.Context, q storedQuestion, answer chatapi.Answer, mark string) (point ContinuationPoint, err error) {
+func (x *Exchange) storeAnswer(ctx, clientCtx context.Context, q storedQuestion, answer chatapi.Answer, cutMark string) (point ContinuationPoint, err error) {
 	if q.mode, err = x.exchanges.recheckPause(ctx, x.Incoming.Owner, q.mode); err != nil {
 		return point, err
 	}
 	if !answer.Empty() {
 		used := recall.UsedHits(x.Incoming.Chat.Question(1), answer.Text, x.PromptMemory.Hits)
 		x.exchanges.Metrics.CountRetrieved(len(x.PromptMemory.Hits), len(used))
-		x.exchanges.Curate.Uses.Add(x.Incoming.Owner, used)
+		x.exchanges.Curate.FactUses.Add(x.Incoming.Owner, used)
 	}
 	hasJobs := false
 	err = x.exchanges.writeBatch(ctx, x.Incoming.Owner, q.conversation.ID, true, func(bool) (w turnBatch, err error) {
-		point, w, err = x.planAnswer(ctx, q, answer, mark, clientCtx.Err() != nil)
+		point, w, err = x.planAnswer(ctx, q, answer, cutMark, clientCtx.Err() != nil)
 		hasJobs = len(w.Jobs) > 0
 		return w, err
 	})
@@ -238,9 +238,9 @@ func (x *Exchange) storeAnswer(ctx, clientCtx context.Context, q storedQuestion,
 }
 
 // planAnswer creates the batch of an answer after its question, with the job that learns from both.
-func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chatapi.Answer, mark string, clientLeft bool) (point ContinuationPoint, batch turnBatch, err error) {
+func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chatapi.Answer, cutMark string, clientDisconnected bool) (point ContinuationPoint, batch turnBatch, err error) {
 	point = ContinuationPoint{Conversation: q.conversation.ID, TurnID: q.lastTurnID} // for an empty answer
-	now, exchanges, isNewAnswer := x.exchanges.Time(), 0, false
+	now, exchangeCount, isNewAnswer := x.exchanges.Time(), 0, false
 	batch = newTurnBatch(q.conversation, q.Alignment, false)
 	batch.Conversation.Title = "" // the question's batch set the title
 	if !answer.Empty() {
@@ -250,21 +250,21 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 		}
 		alignment := thread.AlignStored(turns, q.request, q.turnIDs)
 		reply := alignment.AlignAnswer(answer.Digest)
-		leave, rejoin := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
-		questionRemoved := len(alignment.NewTurns) > 0                                                 // another request removed the question
-		onBranch := !alignment.UserContinued() && !(clientLeft && (questionRemoved || len(leave) > 0)) // false: the answer is on a side branch
+		leavingIDs, rejoiningIDs := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
+		questionRemoved := len(alignment.NewTurns) > 0                                                              // another request removed the question
+		onBranch := !alignment.UserContinued() && !(clientDisconnected && (questionRemoved || len(leavingIDs) > 0)) // false: the answer is on a side branch
 		questionTurn := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.turnID }); i >= 0 {
 			questionTurn = turns[i]
 		}
 		batch.parentID, batch.isPrivate = alignment.ParentID, questionTurn.Status == memory.Retired || x.isConfidential(q.Placement)
 		if onBranch && q.mode.storesText {
-			batch.move(leave, rejoin, alignment.Path(reply.StoredID))
+			batch.moveTurns(leavingIDs, rejoiningIDs, alignment.Path(reply.StoredID))
 		}
 		if point.ChainHash = reply.Chain; reply.StoredID == "" && (onBranch || !questionRemoved) {
 			t := memory.Turn{
 				Owner: x.Incoming.Owner, Index: reply.TurnIndex, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
-				Content: x.exchanges.StoredText(answer.Text, mark),
+				Content: x.exchanges.StoredText(answer.Text, cutMark),
 			}
 			if answer.Model == memory.RecallModel {
 				t.Name = memory.RecallModel
@@ -284,16 +284,16 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 			}
 		}
 		point.TurnID = cmp.Or(reply.StoredID, batch.parentID)
-		exchanges = (reply.TurnIndex + 1) / 2
+		exchangeCount = (reply.TurnIndex + 1) / 2
 		if len(batch.Turns)+len(batch.Changes) == 0 { // everything is stored already
 			batch.Path = nil
 		}
 	}
 	batch.movedIDs = append(slices.Clone(q.movedIDs), batch.movedIDs...)
-	if batch.Jobs, err = x.answerJobs(ctx, q, batch.movedIDs, exchanges, now); err != nil {
+	if batch.Jobs, err = x.answerJobs(ctx, q, batch.movedIDs, exchangeCount, now); err != nil {
 		return point, batch, err
 	}
-	if q.mode.learnsFacts && isNewAnswer && x.exchanges.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
+	if q.mode.learnsFacts && isNewAnswer && x.exchanges.Opts.Learn.Summary.IsDue(exchangeCount-1, exchangeCount) {
 		batch.Jobs = append(batch.Jobs, core.SummaryJob(x.Incoming.Owner, q.conversation.ID, batch.Turns[0].ID))
 	}
 	return point, batch, nil
@@ -313,5 +313,5 @@ func (x *Exchange) storeDisplayName(ctx context.Context, m memoryMode) {
 func (x *Exchange) reportFailure(ctx context.Context, err error) {
 	x.exchanges.Metrics.CountRecordFailure()
 	x.exchanges.Log.Error("memory failed; the chat continues", "conversation", x.Placement().conversation.ID, "err", err)
-	x.exchanges.Traces.Degrade(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, fmt.Sprintf("record: %v", err))
+	x.exchanges.Traces.AddFailure(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, fmt.Sprintf("record: %v", err))
 }

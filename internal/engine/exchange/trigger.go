@@ -46,20 +46,20 @@ func (x *Exchange) questionJobs(ctx context.Context, q storedQuestion, now time.
 
 // answerJobs returns the job that is stored with an answer. The job learns from the exchange if there are
 // enough messages, if the user addressed memory, or if facts were learned from turns that moved.
-func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
+func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, movedIDs []string, exchangeCount int, now time.Time) ([]memory.Job, error) {
 	turnID, settings := q.newTurnID, x.exchanges.Opts.Learn
-	if turnID == "" && len(moved) > 0 && !x.hasOnlyToolResults() {
+	if turnID == "" && len(movedIDs) > 0 && !x.hasOnlyToolResults() {
 		turnID = q.turnID // a repeated question, or a return to an earlier branch
 	}
 	if !q.mode.learnsFacts || turnID == "" || x.exchanges.Opts.LearnAfter == core.NeverLearn {
 		return nil, nil
 	}
-	if x.exchanges.Opts.LearnAfter == core.AfterUser && (q.newTurnID != "" || len(moved) == 0) {
+	if x.exchanges.Opts.LearnAfter == core.AfterUser && (q.newTurnID != "" || len(movedIDs) == 0) {
 		return nil, nil // the question's job learns
 	}
-	job := lessons.LearnJob(x.Incoming.Owner, q.conversation.ID, turnID, now, moved...)
+	job := lessons.LearnJob(x.Incoming.Owner, q.conversation.ID, turnID, now, movedIDs...)
 	job.ID += "-end"
-	if len(moved) > 0 { // each move of turns needs a new job id
+	if len(movedIDs) > 0 { // each move of turns needs a new job id
 		job.ID += "-" + core.NewID()
 	}
 	if !settings.WaitsForSeveral() {
@@ -71,12 +71,12 @@ func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, moved []str
 	}
 	addressesMemory := func(t memory.Turn) bool {
 		requests := learn.MemoryRequestsIn(t)
-		return requests.HasRemember || len(requests.ForgetCommands) > 0
+		return requests.HasRememberRequest || len(requests.ForgetCommands) > 0
 	}
-	isDue := len(unlearned) >= settings.MessagesPerLesson && exchanges >= settings.FirstExchange || slices.ContainsFunc(unlearned, addressesMemory)
-	if !isDue && len(moved) > 0 { // facts learned from moved turns must be updated at once
+	isDue := len(unlearned) >= settings.MessagesPerLesson && exchangeCount >= settings.FirstExchange || slices.ContainsFunc(unlearned, addressesMemory)
+	if !isDue && len(movedIDs) > 0 { // facts learned from moved turns must be updated at once
 		turns, err := x.exchanges.Store.Turns(ctx, x.Incoming.Owner, memory.TurnQuery{
-			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
+			Conversation: q.conversation.ID, IDs: movedIDs, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the turns that left or rejoined the branch: %w", err)

@@ -34,14 +34,14 @@ func newTurnBatch(c memory.Conversation, alignment thread.Alignment, isPrivate b
 
 // moveTurns removes leavingIDs from the current branch and restores rejoiningIDs. path is the resulting
 // branch; added turns are appended to it.
-func (w *turnBatch) move(leave, rejoin []string, path *memory.Path) {
-	for _, id := range leave {
+func (w *turnBatch) moveTurns(leavingIDs, rejoiningIDs []string, path *memory.Path) {
+	for _, id := range leavingIDs {
 		w.Changes = append(w.Changes, memory.Change{Action: memory.ActionUpdate, After: memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByBranchSwitch})
 	}
-	for _, id := range rejoin {
+	for _, id := range rejoiningIDs {
 		w.Changes = append(w.Changes, memory.Change{Action: memory.ActionRestore, After: memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: core.ByBranchSwitch})
 	}
-	w.movedIDs = append(append(w.movedIDs, leave...), rejoin...)
+	w.movedIDs = append(append(w.movedIDs, leavingIDs...), rejoiningIDs...)
 	w.Path = path
 }
 
@@ -80,7 +80,7 @@ func redactedTurn(t memory.Turn) memory.Turn {
 }
 
 // MaxTurnsPerWrite bounds the turns of a transaction, because other writers wait for it.
-const IngestBatch = 500
+const MaxTurnsPerWrite = 500
 
 // writeBatch stores the batch that makeBatch returns, and calls makeBatch again after a Conflict. With
 // clientWaits, a job computes the vectors later.
@@ -102,17 +102,17 @@ func (e *Exchanges) writeBatch(ctx context.Context, owner memory.Owner, conversa
 				return fmt.Errorf("mark redacted turns: %w", err)
 			}
 		}
-		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the last transaction stores the jobs
+		for turns := w.Turns; ; turns = turns[MaxTurnsPerWrite:] { // the last transaction stores the jobs
 			part := w.Batch
-			if part.Turns = turns; len(turns) > IngestBatch {
-				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
+			if part.Turns = turns; len(turns) > MaxTurnsPerWrite {
+				part.Turns, part.Jobs, part.Run = turns[:MaxTurnsPerWrite:MaxTurnsPerWrite], nil, core.NewID()
 			}
 			if !clientWaits || core.IsLexical(e.Embedder) {
 				if part.Vectors, err = e.TurnVectors(ctx, part.Turns); err != nil {
 					return err
 				}
 			}
-			if _, err := e.Store.Append(ctx, owner, part); err != nil || len(turns) <= IngestBatch {
+			if _, err := e.Store.Append(ctx, owner, part); err != nil || len(turns) <= MaxTurnsPerWrite {
 				return err
 			}
 			w.Changes = nil

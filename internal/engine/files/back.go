@@ -48,7 +48,7 @@ func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []Fi
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var result RestoreResult
 		err := core.RetryOnConflict(ctx, func() (err error) {
-			r := restoration{e: e, owner: owner, result: RestoreResult{Run: run}, restoring: maps.Clone(ids), edits: edits}
+			r := restoration{e: e, owner: owner, result: RestoreResult{Run: run}, restoringIDs: maps.Clone(ids), edits: edits}
 			result, err = r.restore(ctx, byRun[run], core.IDForKey(owner, key+run))
 			return err
 		})
@@ -70,12 +70,12 @@ func forgotWithFile(c memory.Change) bool {
 
 // restore restores facts and their turns in the run runID, or returns [memory.Conflict]. factChanges
 // are the changes that forgot the facts.
-func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, id string) (RestoreResult, error) {
-	if err := r.collect(ctx, factChanges); err != nil || len(r.toUndo) == 0 {
+func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, runID string) (RestoreResult, error) {
+	if err := r.collectToUndo(ctx, factChanges); err != nil || len(r.toUndo) == 0 {
 		return r.result, err
 	}
 	e, owner := r.e, r.owner
-	run := memory.Run{ID: id, Kind: "undo", Author: ByFile}
+	run := memory.Run{ID: runID, Kind: "undo", Author: ByFile}
 	changes, err := learn.Undo(r.toUndo, r.toUndo, false, e.Time(), ByFile)
 	if err != nil {
 		return RestoreResult{}, err
@@ -92,7 +92,7 @@ func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, 
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
 		return RestoreResult{}, err
 	}
-	for _, c := range slices.Sorted(maps.Keys(r.summarized)) {
+	for _, c := range slices.Sorted(maps.Keys(r.toSummarize)) {
 		run.Jobs = append(run.Jobs, core.SummaryJob(owner, c, run.ID))
 	}
 	if _, err = e.Store.Apply(ctx, owner, run, changes...); err == nil && len(run.Jobs) > 0 {
@@ -108,11 +108,11 @@ type restoration struct {
 	result RestoreResult
 	toUndo []memory.Change // changes of that run which restore will undo
 
-	restoring      map[string]bool // ids of facts to restore, including facts of other runs
+	restoringIDs   map[string]bool // ids of facts to restore, including facts of other runs
 	edits          map[string]FileEdit
-	facts          []memory.Fact   // facts of that run which are restored
+	restoredFacts  []memory.Fact   // facts of that run which are restored
 	stillForgotten []memory.Fact   // facts that stay forgotten
-	summarized     map[string]bool // ids of conversations to summarize again: a turn is restored, and that run forgot the summary
+	toSummarize    map[string]bool // ids of conversations to summarize again: a turn is restored, and that run forgot the summary
 }
 
 // withFileEdits returns a restored fact with the other edits of its file, if the edits cannot
@@ -135,7 +135,7 @@ func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	return &next
 }
 
-func (r *restoration) collect(ctx context.Context, factChanges []memory.Change) error {
+func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Change) error {
 	for _, c := range factChanges {
 		conflicts, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
@@ -143,10 +143,10 @@ func (r *restoration) collect(ctx context.Context, factChanges []memory.Change) 
 		}
 		if len(conflicts) > 0 {
 			r.result.NotRestored++
-			delete(r.restoring, c.After.Fact.ID)
+			delete(r.restoringIDs, c.After.Fact.ID)
 			continue
 		}
-		r.facts = append(r.facts, *c.Before.Fact)
+		r.restoredFacts = append(r.restoredFacts, *c.Before.Fact)
 		r.toUndo = append(r.toUndo, c)
 	}
 	if len(r.toUndo) == 0 {
@@ -175,7 +175,7 @@ func (r *restoration) collect(ctx context.Context, factChanges []memory.Change) 
 func (r *restoration) collectStillForgotten(ctx context.Context, changes []memory.Change) error {
 	var ids []string
 	for _, c := range changes {
-		if f := c.After.Fact; f != nil && !r.restoring[f.ID] {
+		if f := c.After.Fact; f != nil && !r.restoringIDs[f.ID] {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -192,9 +192,9 @@ func (r *restoration) collectStillForgotten(ctx context.Context, changes []memor
 }
 
 // collectTurns adds forgotten turns that are sources only of restored facts and did not change since.
-func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Change) error {
+func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
-	for _, c := range forgotten {
+	for _, c := range forgottenChanges {
 		switch {
 		case c.After.Turn != nil:
 			changes[c.After.Turn.ID] = c
@@ -206,10 +206,10 @@ func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Chang
 	if err != nil {
 		return fmt.Errorf("read forgotten turns: %w", err)
 	}
-	r.summarized = map[string]bool{}
-	compareText := len(turns)*(len(r.facts)+len(r.stillForgotten)) <= maxComparisons
+	r.toSummarize = map[string]bool{}
+	compareText := len(turns)*(len(r.restoredFacts)+len(r.stillForgotten)) <= maxComparisons
 	for _, m := range turns {
-		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, isSourceOf(m, compareText)) {
+		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.restoredFacts, isSourceOf(m, compareText)) {
 			continue
 		}
 		if slices.ContainsFunc(r.stillForgotten, isSourceOf(m, compareText)) {
@@ -228,7 +228,7 @@ func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Chang
 		if c := changes[m.Turn.ID]; last.ID == c.ID {
 			r.toUndo = append(r.toUndo, c)
 			if summed[m.Turn.Conversation] {
-				r.summarized[m.Turn.Conversation] = true
+				r.toSummarize[m.Turn.Conversation] = true
 			}
 		}
 	}

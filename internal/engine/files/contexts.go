@@ -16,7 +16,7 @@ func (e *Files) applyContextEdit(ctx context.Context, edit FileEdit) (string, er
 	next := memory.Context{ID: content.ID, Owner: edit.Owner, CreatedAt: memory.Time(content.CreatedAt)}
 	action, stored := memory.ActionAdd, edit.Stored.Context
 	if stored != nil {
-		if next, action = *stored, actionOf(stored.Status, content.Status); stored.Title+stored.Content == "" {
+		if next, action = *stored, actionForStatus(stored.Status, content.Status); stored.Title+stored.Content == "" {
 			return "", core.ErrErased("context:" + stored.ID)
 		}
 	}

@@ -216,7 +216,7 @@ func (e *Files) tryAddFact(ctx context.Context, edit FileEdit, run memory.Run, f
 	var endings []memory.Change
 	if f.Status == memory.Active {
 		var err error
-		if run.Base, err = e.Compare.PlannedOn(ctx, f); err != nil {
+		if run.Base, err = e.Compare.BaseFor(ctx, f); err != nil {
 			return err
 		}
 		conflicts, err := e.Compare.Conflicts(ctx, f, "")
@@ -280,7 +280,7 @@ func (e *Files) tryFactEdit(ctx context.Context, edit FileEdit) error {
 	if edit.FromOtherMachine {
 		next.UpdatedAt = written
 	}
-	action := actionOf(f.Status, next.Status)
+	action := actionForStatus(f.Status, next.Status)
 	change := memory.Change{Action: action, After: memory.State{Fact: &next}, Base: f.Version, Reason: edit.reason(action), Author: ByFile}
 	if action == memory.ActionReplace {
 		change.OldID, change.NewID = f.ID, next.SupersededBy
@@ -356,7 +356,7 @@ func (e *Files) applyProfileEdit(ctx context.Context, edit FileEdit) (string, er
 	action, needed := memory.ActionAdd, true
 	if stored := edit.Stored.Profile; stored != nil {
 		next = *stored
-		action, needed = actionOf(stored.Status, content.Status), stored.Value != value || stored.Status != content.Status
+		action, needed = actionForStatus(stored.Status, content.Status), stored.Value != value || stored.Status != content.Status
 	}
 	if value != next.Value {
 		next.Tokens = text.EstimateTokens(value)

@@ -42,7 +42,7 @@ func (f FileEdit) mergedFact(e *Files, fact memory.Fact) (memory.Fact, error) {
 	return next, curate.CheckFact(next)
 }
 
-func actionOf(before, after memory.Status) memory.Action {
+func actionForStatus(before, after memory.Status) memory.Action {
 	switch {
 	case before == memory.Pending && after == memory.Active:
 		return memory.ActionApprove
@@ -93,10 +93,10 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	if !bytes.Equal(edited.Metadata, base.Metadata) {
 		f.Metadata = edited.Metadata
 	}
-	copyEdited(&f.Category, base.Category, edited.Category)
-	copyEdited(&f.Core, base.Core, edited.Core)
-	copyEdited(&f.Confidence, base.Confidence, edited.Confidence)
-	copyEdited(&f.Scope, base.Scope, edited.Scope)
+	copyIfEdited(&f.Category, base.Category, edited.Category)
+	copyIfEdited(&f.Core, base.Core, edited.Core)
+	copyIfEdited(&f.Confidence, base.Confidence, edited.Confidence)
+	copyIfEdited(&f.Scope, base.Scope, edited.Scope)
 	for _, t := range []struct{ to, was, says *time.Time }{
 		{&f.ObservedAt, &base.ObservedAt, &edited.ObservedAt}, {&f.ValidFrom, &base.ValidFrom, &edited.ValidFrom},
 		{&f.ValidTo, &base.ValidTo, &edited.ValidTo}, {&f.ExpiresAt, &base.ExpiresAt, &edited.ExpiresAt},
@@ -109,7 +109,7 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 }
 
 // copyIfEdited copies a field from edited if the person changed the field.
-func copyEdited[T comparable](field *T, base, edited T) {
+func copyIfEdited[T comparable](field *T, base, edited T) {
 	if edited != base {
 		*field = edited
 	}

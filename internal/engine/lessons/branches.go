@@ -28,15 +28,15 @@ func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error 
 	if err != nil {
 		return fmt.Errorf("read the turns that left or rejoined the branch: %w", err)
 	}
-	texts, err := e.branchTexts(ctx, job.Owner, job.Conversation)
+	branch, err := e.readBranchTurns(ctx, job.Owner, job.Conversation)
 	if err != nil {
 		return err
 	}
 	for _, t := range slices.Backward(turns) {
-		if !texts.isWithdrawn(t) {
+		if !branch.isWithdrawn(t) {
 			continue
 		}
-		for _, twin := range texts.copies(t) {
+		for _, twin := range branch.copies(t) {
 			if err := e.removeFactsOf(ctx, job, twin, turns); err != nil {
 				return fmt.Errorf("remove the facts of turn %s: %w", twin.ID, err)
 			}
@@ -46,7 +46,7 @@ func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error 
 		if t.Status != memory.Active {
 			continue
 		}
-		for _, twin := range texts.copies(t) {
+		for _, twin := range branch.copies(t) {
 			if err := e.restoreFactsOf(ctx, job, twin); err != nil {
 				return fmt.Errorf("restore the facts of turn %s: %w", twin.ID, err)
 			}
@@ -88,7 +88,7 @@ func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, sta
 
 // removeFactsOf retires the facts learned from t that no other turn supports, and restores the facts that
 // they replaced, even if those are retired next. Turns in movedTurns support restored facts.
-func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, movedTurns []memory.Turn) error {
 	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t mem
 		if hasSupport || slices.ContainsFunc(journal, func(c memory.Change) bool { return isChangeOf(c, f) && c.Author.Kind == memory.ByPerson }) {
 			continue
 		}
-		restorations, err := e.restoredPredecessors(ctx, f, journal, moved)
+		restorations, err := e.restoredPredecessors(ctx, f, journal, movedTurns)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func isChangeOf(c memory.Change, f memory.Fact) bool { return c.After.Target() =
 
 // hasSupport reports whether a fact remains: it was not learned from turns, or one of its turns was not
 // withdrawn. Turns in movedTurns count as not withdrawn.
-func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
+func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, movedTurns []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
 	}
@@ -137,7 +137,7 @@ func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []m
 		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
 	}
 	for _, m := range memories {
-		if m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() })) {
+		if m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(movedTurns, func(t memory.Turn) bool { return t.ID == m.ID() })) {
 			return true, nil
 		}
 	}
@@ -145,8 +145,8 @@ func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []m
 		if m.Turn == nil {
 			continue
 		}
-		texts, err := e.branchTexts(ctx, f.Scope.Owner, m.Turn.Conversation)
-		if err != nil || !texts.isWithdrawn(*m.Turn) {
+		branch, err := e.readBranchTurns(ctx, f.Scope.Owner, m.Turn.Conversation)
+		if err != nil || !branch.isWithdrawn(*m.Turn) {
 			return err == nil, err
 		}
 	}
@@ -154,7 +154,7 @@ func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []m
 }
 
 // restoredPredecessors returns the changes that restore the facts that f replaced and that have support.
-func (e branchFollower) restoredPredecessors(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
+func (e branchFollower) restoredPredecessors(ctx context.Context, f memory.Fact, journal []memory.Change, movedTurns []memory.Turn) ([]memory.Change, error) {
 	var restorations []memory.Change
 	for _, c := range journal {
 		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
@@ -169,7 +169,7 @@ func (e branchFollower) restoredPredecessors(ctx context.Context, f memory.Fact,
 			continue
 		}
 		old := *c.Before.Fact
-		hasSupport, err := e.hasSupport(ctx, old, moved)
+		hasSupport, err := e.hasSupport(ctx, old, movedTurns)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (e branchFollower) restoreFactsOf(ctx context.Context, job memory.Job, t me
 // restoreFact restores a fact that was retired with its turn, unless a person decided about it after that.
 // It returns [memory.Conflict] after a concurrent write.
 func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
-	base, err := e.Curate.Compare.PlannedOn(ctx, f)
+	base, err := e.Curate.Compare.BaseFor(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -234,12 +234,12 @@ func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memor
 
 // restoreChanges returns the changes that restore a fact. It replaces the fact replacedID and the facts that
 // it contradicts. If one of these facts is newer, the restored fact is superseded instead.
-func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, namedID string) ([]memory.Change, error) {
+func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, replacedID string) ([]memory.Change, error) {
 	next := *restoration.After.Fact
 	var contradicted []memory.Fact
 	var err error
 	if next.Status == memory.Active { // a pending fact does not replace other facts
-		if contradicted, err = e.Curate.Compare.Conflicts(ctx, next, namedID); err != nil {
+		if contradicted, err = e.Curate.Compare.Conflicts(ctx, next, replacedID); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +259,7 @@ func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.C
 
 // applyChanges applies a run's changes under the job's lease. After a concurrent write the job is retried.
 func (e branchFollower) applyChanges(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
-	if err := e.HoldLease(ctx, job); err != nil {
+	if err := e.ExtendLease(ctx, job); err != nil {
 		return err
 	}
 	run.Kind, run.Author = "branch", core.ByBranchSwitch
@@ -272,37 +272,37 @@ func (e branchFollower) applyChanges(ctx context.Context, job memory.Job, run me
 // although the same text is on the current branch.
 
 // branchTurns are a conversation's turns by role and text, on its current branch and on abandoned branches.
-type branchTexts struct {
-	current  map[string]bool          // keys of turns on the current branch
-	replaced map[string][]memory.Turn // replaced turns by key
+type branchTurns struct {
+	currentKeys   map[string]bool          // keys of turns on the current branch
+	replacedByKey map[string][]memory.Turn // replaced turns by key
 
 	latestVersion map[string]int64 // by role and parent: version of the newest turn at this position
 }
 
 // readBranchTurns reads all turns of a conversation.
-func (e branchFollower) branchTexts(ctx context.Context, owner memory.Owner, conversation string) (branchTexts, error) {
+func (e branchFollower) readBranchTurns(ctx context.Context, owner memory.Owner, conversation string) (branchTurns, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return branchTexts{}, fmt.Errorf("read the turns of the branch: %w", err)
+		return branchTurns{}, fmt.Errorf("read the turns of the branch: %w", err)
 	}
-	texts := branchTexts{current: map[string]bool{}, replaced: map[string][]memory.Turn{}, latestVersion: map[string]int64{}}
+	branch := branchTurns{currentKeys: map[string]bool{}, replacedByKey: map[string][]memory.Turn{}, latestVersion: map[string]int64{}}
 	for _, t := range turns {
 		position, version := string(t.Role)+"\n"+t.Parent, t.Version
 		if t.Status == memory.Active {
 			version = math.MaxInt64
 		}
-		texts.latestVersion[position] = max(texts.latestVersion[position], version)
+		branch.latestVersion[position] = max(branch.latestVersion[position], version)
 		switch key := TurnKey(t); {
 		case key == "":
 		case t.Status == memory.Active:
-			texts.current[key] = true
+			branch.currentKeys[key] = true
 		default:
-			texts.replaced[key] = append(texts.replaced[key], t)
+			branch.replacedByKey[key] = append(branch.replacedByKey[key], t)
 		}
 	}
-	return texts, nil
+	return branch, nil
 }
 
 // TurnKey returns the key by which turns are compared: role and text, or "" for a turn without text.
@@ -316,15 +316,15 @@ func TurnKey(t memory.Turn) string {
 
 // isWithdrawn reports whether another message replaced a turn and the current branch has no turn with the
 // same text. A turn that left only because an earlier turn was replaced is not withdrawn.
-func (s branchTexts) isWithdrawn(t memory.Turn) bool {
-	return t.Status == memory.Replaced && s.latestVersion[string(t.Role)+"\n"+t.Parent] > t.Version && !s.current[TurnKey(t)]
+func (s branchTurns) isWithdrawn(t memory.Turn) bool {
+	return t.Status == memory.Replaced && s.latestVersion[string(t.Role)+"\n"+t.Parent] > t.Version && !s.currentKeys[TurnKey(t)]
 }
 
 // copies returns the turn and the replaced turns with the same text, all with the status of t: facts
 // learned from a copy are retired and restored with t.
-func (s branchTexts) copies(t memory.Turn) []memory.Turn {
+func (s branchTurns) copies(t memory.Turn) []memory.Turn {
 	turns := []memory.Turn{t}
-	for _, other := range s.replaced[TurnKey(t)] {
+	for _, other := range s.replacedByKey[TurnKey(t)] {
 		if other.ID != t.ID {
 			other.Status = t.Status
 			turns = append(turns, other)

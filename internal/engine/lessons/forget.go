@@ -15,16 +15,16 @@ import (
 
 // planForgetting adds to plan the changes that the lesson's forget requests cause. The turns with the
 // requests are forgotten too, since they repeat the text.
-func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, plan *lessonPlan) error {
+func (e *Learner) planForgetting(ctx context.Context, l Lesson, runID string, plan *lessonPlan) error {
 	var memories []memory.Memory
-	for _, command := range l.ruleForget {
+	for _, command := range l.ruleForgetCommands {
 		targets, err := e.memoriesToForget(ctx, l, command)
 		if err != nil {
 			return err
 		}
 		memories = append(memories, targets...)
 	}
-	for _, n := range l.modelForget {
+	for _, n := range l.modelForgetRequests {
 		targets, err := e.Store.Get(ctx, l.scope.Owner, append(slices.Clone(n.FactIDs), n.TurnID)...)
 		if err != nil {
 			return fmt.Errorf("read the memories to forget: %w", err)
@@ -36,7 +36,7 @@ func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, plan
 	}
 	const reason = "the user asked to forget it"
 	var err error
-	if plan.Changes, plan.jobs, err = e.Curate.ForgetChanges(ctx, l.scope.Owner, run, memories, reason, byRule); err != nil {
+	if plan.Changes, plan.jobs, err = e.Curate.ForgetChanges(ctx, l.scope.Owner, runID, memories, reason, byRule); err != nil {
 		return err
 	}
 	plan.Forgotten = memories
@@ -84,7 +84,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completi
 		utterances: guardTurns(e.Core, turns, learn.GuardOptions{}),
 		author:     byRule,
 	}
-	if _, l.ruleForget = extract.MemoryCommands(l.utterances); len(l.ruleForget) == 0 {
+	if _, l.ruleForgetCommands = extract.MemoryCommands(l.utterances); len(l.ruleForgetCommands) == 0 {
 		return jobs.Nothing, nil
 	}
 	run := memory.Run{ID: core.JobRunID(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}

@@ -43,7 +43,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.Completion, e
 	if err := e.putOffUntilIdle(ctx, job); err != nil {
 		return "", err
 	}
-	e.Curate.CreditUses(ctx, job.Owner, curate.UsesPerWrite)
+	e.Curate.CreditUses(ctx, job.Owner, curate.UsedFactsPerWrite)
 	if strings.HasPrefix(job.ID, ForgetPrefix) {
 		return e.forgetOnly(ctx, job)
 	}
@@ -157,7 +157,7 @@ func (e *Learner) applyLesson(ctx context.Context, job memory.Job, l Lesson, run
 			return err
 		}
 		attempt := run
-		attempt.Learned = slices.Concat(run.Learned, p.repeatingAnswers)
+		attempt.Learned = slices.Concat(run.Learned, p.repeatingAnswerIDs)
 		attempt.Jobs = append(p.jobs, e.UpkeepJobs(job.Owner, run.ID, job.Conversation)...)
 		if attempt.Vectors, err = e.FactVectors(ctx, p.Changes); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (e *Learner) commitPlan(ctx context.Context, job memory.Job, plan lessonPla
 		return memory.Receipt{}, err
 	}
 	if run.Lease == nil {
-		if err := e.HoldLease(ctx, job); err != nil {
+		if err := e.ExtendLease(ctx, job); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -195,7 +195,7 @@ func (e *Learner) commitPlan(ctx context.Context, job memory.Job, plan lessonPla
 
 // ExtendLease extends a job's lease for a transaction that does not complete the job, or returns
 // [memory.LeaseLost]. It does nothing for a job that was never claimed.
-func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
+func (e *Learner) ExtendLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
 	}
@@ -207,16 +207,16 @@ func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 
 // lessonPlan contains the changes of a lesson and the outcome of each candidate.
 type lessonPlan struct {
-	scope            memory.Scope
-	turnIDs          []string            // ids of the lesson's turns
-	version          int64               // the owner's version when the stored facts were read
-	candidates       []extract.Candidate // candidates with their neighbors: the stored facts to compare with
-	Forgotten        []memory.Memory     // memories that the lesson asks to forget
-	forgottenIDs     map[string]bool     // ids of Forgotten
-	Changes          []memory.Change
-	Outcomes         []learn.Outcome
-	jobs             []memory.Job
-	repeatingAnswers []string // ids of answers that repeat replaced facts
+	scope              memory.Scope
+	turnIDs            []string            // ids of the lesson's turns
+	version            int64               // the owner's version when the stored facts were read
+	candidates         []extract.Candidate // candidates with their neighbors: the stored facts to compare with
+	Forgotten          []memory.Memory     // memories that the lesson asks to forget
+	forgottenIDs       map[string]bool     // ids of Forgotten
+	Changes            []memory.Change
+	Outcomes           []learn.Outcome
+	jobs               []memory.Job
+	repeatingAnswerIDs []string // ids of answers that repeat replaced facts
 }
 
 // PlanLesson compares a lesson with stored facts, and returns the resulting changes.
@@ -247,7 +247,7 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 		ReviewConflicts: e.Opts.Learn.Review.Conflicts,
 		IsWordingFree:   func(scope memory.Scope, content string) bool { return e.Curate.IsNewText(ctx, scope, content) },
 	})
-	plan.repeatingAnswers = e.Retrieve.AddRepeatingAnswers(memory.WithVersion(ctx, l.scope.Owner, plan.version), changes)
+	plan.repeatingAnswerIDs = e.Retrieve.AddRepeatingAnswers(memory.WithVersion(ctx, l.scope.Owner, plan.version), changes)
 	plan.Changes, plan.Outcomes = append(plan.Changes, changes...), outcomes
 	current := slices.Clone(plan.Changes)
 	for _, c := range plan.candidates {
@@ -272,8 +272,8 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 // run wrote a fact that the plan should have been compared with, since both runs would add contradicting
 // facts. It returns [memory.Unavailable] if a turn was forgotten or edited after it was read; the job is
 // then retried.
-func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, plan lessonPlan, turns []string) (version int64, err error) {
-	current, err := memory.ReadBatch(ctx, e.Store, owner, memory.ReadSet{IDs: turns}) // later reads return this version or a newer one
+func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, plan lessonPlan, turnIDs []string) (version int64, err error) {
+	current, err := memory.ReadBatch(ctx, e.Store, owner, memory.ReadSet{IDs: turnIDs}) // later reads return this version or a newer one
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
@@ -332,7 +332,7 @@ func (e *Learner) decisions(ctx context.Context, l Lesson, candidates []extract.
 }
 
 func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, candidates []extract.Candidate) ([]learn.Decision, error) {
-	request, err := learn.AskDecisions(candidates, e.learnPrompts(owner))
+	request, err := learn.AskDecisions(candidates, e.learningPrompts(owner))
 	if err != nil {
 		return nil, err
 	}
@@ -372,11 +372,11 @@ func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.O
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.FactText, Action: o.Action, TargetID: o.TargetID, Reason: o.Reason}
 		if o.Action == "reinforce" { // the event's word, even if the stored fact changes
-			d.Action, d.Reason = "ignore", obs.Redundant
+			d.Action, d.Reason = "ignore", obs.ReasonRedundant
 		}
 		if !e.Opts.LogContent {
 			d.Fact = o.FactID
-			if d.Reason != obs.Redundant {
+			if d.Reason != obs.ReasonRedundant {
 				d.Reason = ""
 			}
 		}

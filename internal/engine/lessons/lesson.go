@@ -21,13 +21,13 @@ import (
 
 // Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
-	scope       memory.Scope        // scope of new facts
-	utterances  []extract.Utterance // guarded texts of the turns
-	candidates  []extract.Candidate
-	dropped     []learn.DroppedCandidate
-	ruleForget  []extract.Command     // the user's forget requests, detected by rules
-	modelForget []learn.ForgetRequest // the user's forget requests, detected by a model
-	author      memory.Author         // author of the facts
+	scope               memory.Scope        // scope of new facts
+	utterances          []extract.Utterance // guarded texts of the turns
+	candidates          []extract.Candidate
+	dropped             []learn.DroppedCandidate
+	ruleForgetCommands  []extract.Command     // the user's forget requests, detected by rules
+	modelForgetRequests []learn.ForgetRequest // the user's forget requests, detected by a model
+	author              memory.Author         // author of the facts
 }
 
 // DroppedOutcomes returns the dropped candidates as outcomes, with reasons.
@@ -61,10 +61,10 @@ func (e *Learner) ExtractLesson(ctx context.Context, job memory.Job, turns []mem
 	if d.author.Kind == memory.ByModel {
 		r.addGroundTexts(job.Owner, l.utterances, d.promptFacts, earlier)
 	}
-	d.candidates, l.modelForget = learn.SplitForgetOps(d.candidates, l.utterances)
+	d.candidates, l.modelForgetRequests = learn.SplitForgetOps(d.candidates, l.utterances)
 	remember, forget := extract.MemoryCommands(l.utterances)
 	l.candidates, l.dropped = learn.Filter(append(d.candidates, remember...), l.utterances)
-	l.ruleForget, l.author = forget, d.author
+	l.ruleForgetCommands, l.author = forget, d.author
 	r.markProjectFacts(&l)
 	if err := r.dropForgetRequests(ctx, &l); err != nil {
 		return Lesson{}, err
@@ -82,7 +82,7 @@ func (e extractor) dropForgetRequests(ctx context.Context, l *Lesson) error {
 		return w.Span.Turn == c.TurnID && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
 	}
 	var commands []extract.Command
-	for _, wish := range l.ruleForget {
+	for _, wish := range l.ruleForgetCommands {
 		if slices.ContainsFunc(l.candidates, func(c extract.Candidate) bool { return c.Op != "" && overlaps(c, wish) }) {
 			targets, err := e.memoriesToForget(ctx, *l, wish)
 			if err != nil {
@@ -94,9 +94,9 @@ func (e extractor) dropForgetRequests(ctx context.Context, l *Lesson) error {
 		}
 		commands = append(commands, wish)
 	}
-	l.ruleForget = commands
+	l.ruleForgetCommands = commands
 	l.candidates = slices.DeleteFunc(l.candidates, func(c extract.Candidate) bool {
-		wish := slices.ContainsFunc(l.ruleForget, func(w extract.Command) bool { return overlaps(c, w) })
+		wish := slices.ContainsFunc(l.ruleForgetCommands, func(w extract.Command) bool { return overlaps(c, w) })
 		if wish {
 			l.dropped = append(l.dropped, learn.DroppedCandidate{Candidate: c, Reason: "it is asked to be forgotten"})
 		}
@@ -271,9 +271,9 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 
 // turnBlocks are the cached blocks of a chunk's turns.
 type turnBlocks struct {
-	texts    []string
-	added    int             // number of blocks added to injected
-	injected *learn.Injected // detector of the added blocks; nil: no block was added
+	texts      []string
+	addedCount int             // number of blocks added to injected
+	injected   *learn.Injected // detector of the added blocks; nil: no block was added
 }
 
 func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBlocks {
@@ -288,8 +288,8 @@ func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBloc
 
 // detectorUpTo returns a detector of the blocks of turns up to index i, or nil. i must not decrease.
 func (b *turnBlocks) detectorUpTo(i int) *learn.Injected {
-	for ; b.added <= i; b.added++ {
-		if block := b.texts[b.added]; block != "" {
+	for ; b.addedCount <= i; b.addedCount++ {
+		if block := b.texts[b.addedCount]; block != "" {
 			if b.injected == nil {
 				b.injected = learn.NewInjected()
 			}
@@ -478,7 +478,7 @@ const (
 )
 
 // remainingTokens returns the tokens of the model's window that remain after the utterances and facts.
-func (e extractor) contextRoom(utterances []extract.Utterance, facts []memory.Fact) int {
+func (e extractor) remainingTokens(utterances []extract.Utterance, facts []memory.Fact) int {
 	tokens := windowTokens - promptTokens
 	for _, s := range utterances {
 		tokens -= text.EstimateTokens(s.TextForModel())
@@ -498,7 +498,7 @@ func (e extractor) askForFacts(ctx context.Context, scope memory.Scope, utteranc
 	if err != nil {
 		return extraction{}, err
 	}
-	attached, err := e.attachedText(ctx, scope.Owner, utterances[0].Turn.Conversation, e.contextRoom(utterances, facts))
+	attached, err := e.attachedText(ctx, scope.Owner, utterances[0].Turn.Conversation, e.remainingTokens(utterances, facts))
 	if err != nil {
 		return extraction{}, err
 	}
@@ -506,7 +506,7 @@ func (e extractor) askForFacts(ctx context.Context, scope memory.Scope, utteranc
 	if err != nil {
 		return extraction{}, err
 	}
-	prompts := e.learnPrompts(scope.Owner)
+	prompts := e.learningPrompts(scope.Owner)
 	request, err := learn.AskFacts(learn.FactsInput{
 		Utterances: utterances, Preceding: preceding, Facts: facts, AttachedDocuments: attached, LearningGoals: settings.Instructions, Zone: settings.TimeZone, Now: e.Time(),
 	}, prompts)

@@ -21,11 +21,11 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	if err := e.checkBudget(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
-	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
+	if p.Model = cmp.Or(p.Model, e.learningModel(owner)); p.Model == "" {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named a model since the server started", llm.ErrNoModel)
 	}
-	if e.Opts.ClientKeys {
-		client := e.Clients.Last(owner)
+	if e.Opts.UseClientKeys {
+		client := e.LastClients.Last(owner)
 		if client.Key == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent an API key since the server started", llm.ErrNoModel)
 		}
@@ -33,7 +33,7 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	}
 	reply, err := e.LLM.Complete(ctx, p)
 	if err != nil {
-		return memory.Reply{}, e.backOff(err)
+		return memory.Reply{}, e.convertRateLimit(err)
 	}
 	e.rateLimits.Store(0)
 	reply.Model = cmp.Or(reply.Model, p.Model)
@@ -54,22 +54,22 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 
 // learningModel returns the model that learns for an owner: the chosen or configured model, or the model of
 // the owner's last chat; "" before the first chat.
-func (e *Asker) learnModel(owner memory.Owner) string {
+func (e *Asker) learningModel(owner memory.Owner) string {
 	chosen := ""
 	if chooser, ok := e.LLM.(interface{ Chosen() string }); ok {
 		chosen = chooser.Chosen()
 	}
-	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Last(owner).Model)
+	return cmp.Or(chosen, e.Opts.LearnModel, e.LastClients.Last(owner).Model)
 }
 
 // learningPrompts returns the prompts for the owner's learning model.
-func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
-	return e.Prompts.ForModel(e.learnModel(owner))
+func (e *Asker) learningPrompts(owner memory.Owner) *prompt.Set {
+	return e.Prompts.ForModel(e.learningModel(owner))
 }
 
 // convertRateLimit converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but
 // at least a minute, doubled after each further rate limit. It returns other errors unchanged.
-func (e *Asker) backOff(err error) error {
+func (e *Asker) convertRateLimit(err error) error {
 	var rateLimit interface {
 		RateLimited() (retryAfter time.Duration, ok bool)
 	}

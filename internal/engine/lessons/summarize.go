@@ -38,7 +38,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 	if len(utterances) < e.Opts.Learn.Summary.MinTurns() {
 		return jobs.Nothing, nil
 	}
-	if err := e.blankRefused(ctx, job, utterances); err != nil {
+	if err := e.blankUnapproved(ctx, job, utterances); err != nil {
 		return "", err
 	}
 	content, author, err := e.summaryText(ctx, job.Owner, utterances, previous)
@@ -56,7 +56,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 }
 
 // blankUnapproved blanks sentences of pending or rejected facts, so that no summary states these facts.
-func (e *Learner) blankRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
+func (e *Learner) blankUnapproved(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
 	err := e.EachMemory(ctx, job.Owner, q, func(m memory.Memory) {
@@ -95,7 +95,7 @@ func (e *Learner) summaryByModel(ctx context.Context, owner memory.Owner, uttera
 	if err != nil {
 		return "", memory.Author{}, err
 	}
-	request, err := learn.AskSummary(utterances, previous, e.learnPrompts(owner))
+	request, err := learn.AskSummary(utterances, previous, e.learningPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err
 	}

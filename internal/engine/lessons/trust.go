@@ -25,16 +25,16 @@ func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (reason st
 	case e.Opts.Learn.Trust != "tried" || !ok:
 		return "", nil
 	}
-	trial, ok := model.Trial(e.learnModel(owner))
+	trial, ok := model.Trial(e.learningModel(owner))
 	if !ok {
 		if !e.trialMutex.TryLock() {
 			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Reason: "the learning model is on trial"})
 		}
 		defer e.trialMutex.Unlock()
-		if trial, err = learn.RunTrial(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
+		if trial, err = learn.RunTrial(e.learningPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
 			return "", err
 		}
-		trial.Model = e.learnModel(owner) // the first call may choose the model
+		trial.Model = e.learningModel(owner) // the first call may choose the model
 		model.StoreTrial(trial)
 	}
 	if trial.Passed {

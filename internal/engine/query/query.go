@@ -73,17 +73,17 @@ func (e *Querier) Query(ctx context.Context, req Request, write Writer) (Answer,
 	if err != nil {
 		return answer, err
 	}
-	var outlook responder.MemoryEffect
+	var effect responder.MemoryEffect
 	if opened != nil {
 		if answer.NeedsMemory {
 			answer.contexts, answer.rules = opened.Attachments()
 		}
 		if write == nil {
-			outlook = opened.Outlook(ctx)
+			effect = opened.PredictEffect(ctx)
 		}
 		opened.RecordQuestion(ctx)
 	}
-	reply, err := e.answerQuery(ctx, req, &answer, write, outlook)
+	reply, err := e.answerQuery(ctx, req, &answer, write, effect)
 	if opened != nil {
 		recorded := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
 		recorded.Digest = chatapi.Digest(recorded.Role, recorded.Text, "", "")
@@ -94,7 +94,7 @@ func (e *Querier) Query(ctx context.Context, req Request, write Writer) (Answer,
 }
 
 // needsMemory reports whether memory is read for a query, and why.
-func (e *Querier) needsMemory(ctx context.Context, q Request, intent Intent) (needed bool, reason string) {
+func (e *Querier) needsMemory(ctx context.Context, q Request, intent Intent) (isNeeded bool, reason string) {
 	switch {
 	case !q.UseMemory:
 		return false, "use_memory is false"
@@ -115,7 +115,7 @@ func (e *Querier) needsMemory(ctx context.Context, q Request, intent Intent) (ne
 }
 
 // openQuery opens an exchange for a query as a chat of one message. For an anonymous query it returns nil.
-func (e *Querier) openQuery(ctx context.Context, req Request, session string) (*exchange.Exchange, error) {
+func (e *Querier) openQuery(ctx context.Context, req Request, sessionID string) (*exchange.Exchange, error) {
 	if req.Owner == "" {
 		return nil, nil
 	}
@@ -123,16 +123,16 @@ func (e *Querier) openQuery(ctx context.Context, req Request, session string) (*
 	if err != nil {
 		return nil, err
 	}
-	return e.Exchange.Open(ctx, exchange.Incoming{Owner: req.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, IdempotencyKey: req.IdempotencyKey}), nil
+	return e.Exchange.Open(ctx, exchange.Incoming{Owner: req.Owner, Chat: chat, Extras: chatapi.Extras{ID: sessionID}, IdempotencyKey: req.IdempotencyKey}), nil
 }
 
 // answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
 // model answers; effect is what it may promise to store, learn and forget.
-func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, outlook responder.MemoryEffect) (memory.Reply, error) {
+func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, effect responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
 		answer.Agents = append(answer.Agents, agentRecall)
 		answer.Cited = answer.Related.Similar
-		return memory.Reply{Text: responder.Respond(q.Text, answer.Related.quotableHits(), outlook), Model: responder.Name}, nil
+		return memory.Reply{Text: responder.Respond(q.Text, answer.Related.quotableHits(), effect), Model: responder.Name}, nil
 	}
 	images := ""
 	if len(q.Images) > 0 {
@@ -195,14 +195,14 @@ const (
 
 // ReadRelated reads the memory related to a query, within the deadline of a chat's recall. It reads the
 // parts concurrently; the trace names failed parts.
-func (e *Querier) ReadRelated(ctx context.Context, q Request, session string) RelatedMemory {
+func (e *Querier) ReadRelated(ctx context.Context, q Request, sessionID string) RelatedMemory {
 	started := e.Now()
 	defer e.Idle.BeginQuestion()()
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	related := RelatedMemory{traceID: core.NewID()}
 	pipeline := &retrieve.Pipeline{Source: retrieve.Source{Retriever: e.Retrieve, Now: memory.Time(started), Question: retrieve.Question{
-		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, AskingConversation: session, API: "query",
+		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, AskingConversation: sessionID, API: "query",
 	}}}
 	parts := []struct {
 		name string
@@ -213,10 +213,10 @@ func (e *Querier) ReadRelated(ctx context.Context, q Request, session string) Re
 			return err
 		}},
 		{"recent", func() (err error) {
-			related.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*maxRecentPairs)
+			related.Recent, err = e.recentTurns(ctx, q.Owner, sessionID, 2*maxRecentPairs)
 			return err
 		}},
-		{"summaries", func() (err error) { related.Summaries, err = e.relatedSummaries(ctx, q.Owner, session); return err }},
+		{"summaries", func() (err error) { related.Summaries, err = e.relatedSummaries(ctx, q.Owner, sessionID); return err }},
 		{"profile", func() (err error) { related.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
 	}
 	errs := make([]error, len(parts))
@@ -238,8 +238,8 @@ func (e *Querier) ReadRelated(ctx context.Context, q Request, session string) Re
 }
 
 // recentTurns returns a session's last turns that have content, oldest first.
-func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session string, limit int) ([]memory.Turn, error) {
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: limit})
+func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, sessionID string, limit int) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: sessionID, Last: limit})
 	if err != nil {
 		return nil, fmt.Errorf("read the session: %w", err)
 	}
@@ -249,8 +249,8 @@ func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session s
 }
 
 // relatedSummaries returns the session's summaries, then the newest of the user's other summaries.
-func (e *Querier) relatedSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
-	summaries, err := e.Summaries(ctx, owner, session)
+func (e *Querier) relatedSummaries(ctx context.Context, owner memory.Owner, sessionID string) ([]memory.Summary, error) {
+	summaries, err := e.Summaries(ctx, owner, sessionID)
 	if err != nil {
 		return nil, fmt.Errorf("read the session's summary: %w", err)
 	}
@@ -259,7 +259,7 @@ func (e *Querier) relatedSummaries(ctx context.Context, owner memory.Owner, sess
 		return nil, fmt.Errorf("read summaries: %w", err)
 	}
 	for _, m := range page.Memories {
-		if m.Summary != nil && m.Summary.Scope.Conversation != session {
+		if m.Summary != nil && m.Summary.Scope.Conversation != sessionID {
 			summaries = append(summaries, *m.Summary)
 		}
 	}

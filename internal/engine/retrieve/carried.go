@@ -43,7 +43,7 @@ func (r *Pipeline) recordDropped(h memory.Hit, stage string) {
 func (r *Pipeline) repeatFilter() *recall.RepeatFilter {
 	if r.repeatDetector == nil {
 		r.repeatDetector = recall.NewRepeatFilter(r.askedText)
-		r.repeatDetector.FilterAssistants, r.repeatDetector.Disabled = r.Retriever.Opts.Recall.OnlyStatements, r.Retriever.Opts.Recall.RecallQuestions
+		r.repeatDetector.OnlyUserStatements, r.repeatDetector.Disabled = r.Retriever.Opts.Recall.OnlyStatements, r.Retriever.Opts.Recall.RecallQuestions
 	}
 	return r.repeatDetector
 }

@@ -48,14 +48,14 @@ func (r *Source) hydrate(ctx context.Context, candidates []memory.Candidate) ([]
 // addReplacements adds to turns the replacements of facts learned from them. If a replacement is
 // itself a hit, it moves before the turn.
 func (r *Pipeline) addReplacements(ctx context.Context) {
-	var turns []string
+	var turnIDs []string
 	for _, h := range r.Hits {
 		if t := h.Memory.Turn; t != nil && !t.LearnedAt.IsZero() {
-			turns = append(turns, t.ID)
+			turnIDs = append(turnIDs, t.ID)
 		}
 	}
-	if len(turns) > 0 {
-		replacements, err := r.Successors(ctx, turns)
+	if len(turnIDs) > 0 {
+		replacements, err := r.Successors(ctx, turnIDs)
 		if err != nil {
 			r.RecordSkip("successors", err)
 			return
@@ -94,16 +94,16 @@ func (r *Pipeline) pairAnswers(ctx context.Context) {
 
 // addPredecessors adds to facts the facts that they replaced, so that the model sees earlier states.
 func (r *Pipeline) addPredecessors(ctx context.Context) {
-	var facts []string
+	var factIDs []string
 	for _, h := range r.Hits {
 		if m := h.Memory; m.Fact != nil && m.Link == nil {
-			facts = append(facts, m.ID())
+			factIDs = append(factIDs, m.ID())
 		}
 	}
-	if len(facts) == 0 {
+	if len(factIDs) == 0 {
 		return
 	}
-	predecessors, err := memory.Predecessors(ctx, r.Retriever.Store, r.Question.Scope.Owner, facts)
+	predecessors, err := memory.Predecessors(ctx, r.Retriever.Store, r.Question.Scope.Owner, factIDs)
 	if err != nil {
 		r.RecordSkip("predecessors", err)
 		return
@@ -117,8 +117,8 @@ func (r *Pipeline) addPredecessors(ctx context.Context) {
 
 // Successors returns, by turn, the current replacements of facts learned from turns. If a fact ended
 // without a visible replacement, the replacement has only a time.
-func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
-	replacementIDs, err := memory.SupersededBy(ctx, r.Retriever.Store, r.Question.Scope.Owner, turns)
+func (r *Source) Successors(ctx context.Context, turnIDs []string) (map[string][]memory.Fact, error) {
+	replacementIDs, err := memory.SupersededBy(ctx, r.Retriever.Store, r.Question.Scope.Owner, turnIDs)
 	if err != nil || len(replacementIDs) == 0 {
 		return nil, err
 	}

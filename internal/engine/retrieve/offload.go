@@ -37,8 +37,8 @@ type VectorSearch interface {
 type OffloadOptions struct {
 	AboveBytes int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
 	Log        *slog.Logger
-	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
-	Prepare    func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
+	ListLarge  func(ctx context.Context, limit int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
+	Prepare    func(context.Context, memory.Owner) error                    // called once an owner is offloaded; may be nil
 }
 
 // Offload is a resident index without the vectors of large owners, which a [VectorSearch] searches
@@ -57,14 +57,14 @@ type Offload struct {
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
-	mu    sync.Mutex            // guards the following fields
-	large map[memory.Owner]bool // offloaded owners
+	mu          sync.Mutex            // guards the following fields
+	largeOwners map[memory.Owner]bool // offloaded owners
 }
 
 // NewOffload returns a searcher with an index of its own. The caller must close it.
 func NewOffload(source memory.IndexSource, indexOpts index.Options, vectorSearch VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
-	o := &Offload{model: indexOpts.Model, vectorSearch: vectorSearch, opts: opts, ctx: ctx, cancel: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
+	o := &Offload{model: indexOpts.Model, vectorSearch: vectorSearch, opts: opts, ctx: ctx, cancel: stop, listed: make(chan struct{}), largeOwners: map[memory.Owner]bool{}}
 	indexOpts.Offloaded = o.isOffloaded
 	o.Index = index.New(source, indexOpts)
 	o.background.Go(o.listLarge)
@@ -84,7 +84,7 @@ func (o *Offload) listLarge() {
 		o.opts.Log.Warn("the database did not list the users with large memory; their vectors are loaded first and offloaded later", "err", err)
 	}
 	for _, owner := range owners {
-		if o.offloadOwner(owner) && o.Memories(owner) > 0 {
+		if o.offloadOwner(owner) && o.MemoryCount(owner) > 0 {
 			o.reload(owner)
 		}
 	}
@@ -95,10 +95,10 @@ func (o *Offload) listLarge() {
 func (o *Offload) offloadOwner(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.large[owner] {
+	if o.largeOwners[owner] {
 		return false
 	}
-	o.large[owner] = true
+	o.largeOwners[owner] = true
 	if o.opts.Prepare != nil && o.ctx.Err() == nil {
 		o.background.Go(func() { o.prepare(owner) })
 	}
@@ -137,7 +137,7 @@ func (o *Offload) isOffloaded(owner memory.Owner) bool {
 func (o *Offload) isLarge(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.opts.AboveBytes == 0 || o.large[owner]
+	return o.opts.AboveBytes == 0 || o.largeOwners[owner]
 }
 
 // replica is a vector search with a copy of the vectors.
@@ -183,7 +183,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	if len(s.Vector) > 0 && !s.WordsOnly {
 		for _, owner := range offloaded {
 			near, err := o.nearest(ctx, owner, s)
-			if o.checkOutside(ctx, &o.searchFails, err) {
+			if o.logOutcome(ctx, &o.searchFails, err) {
 				s.Neighbors = append(s.Neighbors, near...)
 			}
 		}
@@ -225,13 +225,13 @@ func (o *Offload) setCosines(ctx context.Context, owner memory.Owner, questionVe
 		return
 	}
 	vectors, err := o.vectorSearch.Vectors(ctx, owner, o.model, ids)
-	if o.checkOutside(ctx, &o.vectorsFail, err) {
+	if o.logOutcome(ctx, &o.vectorsFail, err) {
 		index.SetVectors(candidates, owner, questionVector, vectors)
 	}
 }
 
 // logOutcome logs when the vector search begins to fail or recovers, and reports whether err is nil.
-func (o *Offload) checkOutside(ctx context.Context, failing *atomic.Bool, err error) bool {
+func (o *Offload) logOutcome(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):
 		o.opts.Log.Info("the vector search outside the index works again")
@@ -247,7 +247,7 @@ func (o *Offload) offloadGrown(scopes []memory.Scope) {
 		return
 	}
 	for _, scope := range scopes {
-		if o.Memories(scope.Owner) > o.maxResident() && o.offloadOwner(scope.Owner) {
+		if o.MemoryCount(scope.Owner) > o.maxResident() && o.offloadOwner(scope.Owner) {
 			o.reload(scope.Owner)
 		}
 	}

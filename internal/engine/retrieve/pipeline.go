@@ -137,7 +137,7 @@ func (r *Pipeline) recallBlock(ctx context.Context) (text string) {
 }
 
 func (r *Pipeline) searchAndRender(ctx context.Context) string {
-	var opening recall.Core
+	var openingCore recall.Core
 	source := Source{Retriever: r.Retriever, Question: r.Question, Now: r.Now} // a separate value, since r is used concurrently
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -146,9 +146,9 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 			r.Retriever.Log.Warn("the number of pending facts is unknown", "err", err)
 		}
 		defer r.Retriever.Metrics.ObserveStage("core", time.Now())
-		source.RunPart("core", func() { opening = source.openingFacts(ctx, r.replacements) })
+		source.RunPart("core", func() { openingCore = source.openingFacts(ctx, r.replacements) })
 	})
-	r.readOpening = func() recall.Core { reading.Wait(); return opening }
+	r.readOpening = func() recall.Core { reading.Wait(); return openingCore }
 	defer reading.Wait()
 	err := r.run(ctx)
 	r.chooseOpening(nil)
@@ -160,8 +160,8 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 	opts := r.Retriever.RenderOptions(false)
 	opts.DisputedBy = r.replacements
 	if r.Question.ChatState != nil {
-		place := r.Question.ChatState()
-		opts.HasEarlierBlock, opts.IsShown = place.HasEarlierBlock, place.IsShown
+		chatState := r.Question.ChatState()
+		opts.HasEarlierBlock, opts.IsShown = chatState.HasEarlierBlock, chatState.IsShown
 	}
 	defer r.Retriever.Metrics.ObserveStage("render", time.Now())
 	block := recall.Render(r.OpeningCore, r.Hits, opts)
@@ -229,7 +229,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 
 // recallBySearch recalls by search, or returns all facts of a user who has few facts.
 func (r *Pipeline) recallBySearch(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(searchReserve), 0)
+	ctx, cancel := contextWithReserve(ctx, r.Retriever.deadlineShare(searchReserve), 0)
 	defer cancel()
 	if rules := r.Retriever.Opts.Recall; rules.SmallSetSize > 0 || rules.Reach == ReachConversation {
 		r.waitForChatState()
@@ -256,7 +256,7 @@ func (r *Pipeline) recallBySearch(ctx context.Context, query recall.Query, topK 
 		hits = append(hits, ranked...)
 	}
 	if isSmallSet {
-		topK = r.minHits(topK, len(hits))
+		topK = r.hitLimit(topK, len(hits))
 	}
 	r.fitToBudget(ctx, hits, topK)
 	if r.pastMemories == nil {
@@ -268,7 +268,7 @@ func (r *Pipeline) recallBySearch(ctx context.Context, query recall.Query, topK 
 
 // maxSearches bounds the searches for one question. A search is repeated while more than half of the
 // candidates are dropped, since a question asked a hundred times would displace its answer.
-const repeatSearches = 4
+const maxSearches = 4
 
 // searchAndRank returns the hits of a search, best first, without dropped hits: see dropReason.
 func (r *Pipeline) searchAndRank(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
@@ -289,7 +289,7 @@ func (r *Pipeline) searchAndRank(ctx context.Context, query recall.Query, s memo
 		droppedBefore := len(r.droppedIDs)
 		hits, err := r.rankBest(ctx, query, candidates, topK)
 		index.Recycle(candidates) // ranking has copied the candidates
-		if err != nil || attempt == repeatSearches || 2*(len(r.droppedIDs)-droppedBefore) < s.Limit {
+		if err != nil || attempt == maxSearches || 2*(len(r.droppedIDs)-droppedBefore) < s.Limit {
 			return hits, err
 		}
 		s.ExcludedIDs = maps.Clone(s.ExcludedIDs)
@@ -331,7 +331,7 @@ func (r *Pipeline) rankOptions(topK int) recall.Options {
 	if opts.Recency == nil {
 		opts.Recency = &r.Retriever.Opts.RecencyWeight
 	}
-	opts.Background, opts.IsWordBased = background(r.Retriever.Embedder), core.IsLexical(r.Retriever.Embedder)
+	opts.Background, opts.IsWordBased = backgroundCosine(r.Retriever.Embedder), core.IsLexical(r.Retriever.Embedder)
 	r.Retriever.Opts.Recall.ApplyTo(&opts)
 	opts.Measure = scale.Measure
 	opts.IsChat = r.Question.IsChat && r.rulesApply()
@@ -350,7 +350,7 @@ func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidat
 	for {
 		ranked, cut := r.rankByMeasure(query, *candidates, *opts)
 		r.Cut = cut
-		hits, err := r.hydrateAll(ctx, ranked)
+		hits, err := r.hydrateAllOwners(ctx, ranked)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ const (
 
 // rerank returns the reranker's scores by id. A reranker that fails or is too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
-	rerankCtx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(rerankReserve-searchReserve), maxRerankTime)
+	rerankCtx, cancel := contextWithReserve(ctx, r.Retriever.deadlineShare(rerankReserve-searchReserve), maxRerankTime)
 	defer cancel()
 	question := query.OwnText
 	if r.relevanceScale().Measure == recall.Reranker {
@@ -57,14 +57,14 @@ const duplicateCosine = 0.90
 
 // DuplicateThreshold returns duplicateCosine on the scale of the current embedder.
 func (e *Retriever) DuplicateThreshold() float64 {
-	if e.Opts.ProfileEmbedder && (e.Opts.LexicalScale == nil || !core.IsLexical(e.Embedder)) {
+	if e.Opts.EmbedderSetByProfile && (e.Opts.LexicalScale == nil || !core.IsLexical(e.Embedder)) {
 		return duplicateCosine
 	}
-	return recall.EmbedderCosine(duplicateCosine, background(e.Embedder))
+	return recall.EmbedderCosine(duplicateCosine, backgroundCosine(e.Embedder))
 }
 
 // backgroundCosine returns the mean cosine of unrelated texts by an embedder, or 0 if unknown.
-func background(e memory.Embedder) float64 {
+func backgroundCosine(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {
 		return 0

@@ -41,7 +41,7 @@ func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Question.Scor
 
 // fewFacts returns the matching facts of a scope, newest first. isComplete is false if there are more than
 // limit facts, or if too many other memories would have to be read.
-func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, limit int) (facts []memory.Memory, complete bool, err error) {
+func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, limit int) (facts []memory.Memory, isComplete bool, err error) {
 	q.Limit = limit + 1
 	for readCount := 0; ; {
 		page, err := r.Retriever.Store.List(ctx, scope.Owner, q)
@@ -76,16 +76,16 @@ func (r *Source) filterQuery() memory.Query {
 }
 
 // smallSet returns all facts as hits, if there are at most Options.Recall.SmallSetSize facts.
-func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, applies bool) {
+func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, isSmallSet bool) {
 	limit := r.Retriever.Opts.Recall.SmallSetSize
 	if limit == 0 || !r.Question.IsChat || !r.canSkipSearch() {
 		return nil, false
 	}
-	facts, complete, err := r.fewFacts(ctx, r.Question.Scope, r.filterQuery(), limit)
+	facts, isComplete, err := r.fewFacts(ctx, r.Question.Scope, r.filterQuery(), limit)
 	if err != nil {
 		r.RecordSkip("small_set", err)
 	}
-	if err != nil || !complete || len(facts) == 0 { // without facts, a search may still find turns
+	if err != nil || !isComplete || len(facts) == 0 { // without facts, a search may still find turns
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
@@ -130,7 +130,7 @@ func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
 }
 
 // hydrateAllOwners hydrates candidates of all owners, and notes pools in Why. It skips unreadable pools.
-func (r *Source) hydrateAll(ctx context.Context, candidates []memory.Candidate) ([]memory.Hit, error) {
+func (r *Source) hydrateAllOwners(ctx context.Context, candidates []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(candidates, func(c memory.Candidate) bool { return c.Owner != r.Question.Scope.Owner }) {
 		return r.hydrate(ctx, candidates)
 	}
@@ -188,12 +188,12 @@ func (r *Pipeline) recallRecent(ctx context.Context, topK int) error {
 		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
 	}
 	r.FoundCount += len(hits)
-	r.fitToBudget(ctx, hits, r.minHits(topK, RecentFacts))
+	r.fitToBudget(ctx, hits, r.hitLimit(topK, RecentFacts))
 	return nil
 }
 
 // hitLimit returns the number of hits that a rule may return: at least n, unless the request sets topK.
-func (r *Pipeline) minHits(topK, n int) int {
+func (r *Pipeline) hitLimit(topK, n int) int {
 	if r.Question.TopK != nil {
 		return topK
 	}

@@ -36,7 +36,7 @@ func (r *Pipeline) FindSimilarTurns(ctx context.Context, topK int) (dims int, er
 	for i, x := range Similarities(hits, byWords) {
 		minimum := threshold
 		if r.relevanceScale().Measure == recall.Fitted && !byWords(hits[i]) {
-			minimum = recall.EmbedderCosine(threshold, background(r.Retriever.Embedder)) // on the current model's scale
+			minimum = recall.EmbedderCosine(threshold, backgroundCosine(r.Retriever.Embedder)) // on the current model's scale
 		}
 		if x >= minimum {
 			hits[i].Why = append(slices.Clip(hits[i].Why), memory.ScorePart{Name: SimilarityPart, Value: x})

@@ -40,9 +40,9 @@ func (r *Source) RunPart(name string, run func()) {
 // waitForChatState waits for the request's [ChatState], and copies it to the question.
 func (r *Source) waitForChatState() {
 	if r.Question.ChatState != nil && !r.hasChatState {
-		place := r.Question.ChatState()
-		r.Question.AskingConversation, r.Question.ExcludeIDs, r.Question.ReplacedTurns, r.hasChatState = place.Conversation, place.ExcludeIDs, place.ReplacedTurns, true
-		r.shownCore, r.shownCoreTokens = place.ShownCore, place.ShownCoreTokens
+		chatState := r.Question.ChatState()
+		r.Question.AskingConversation, r.Question.ExcludeIDs, r.Question.ReplacedTurns, r.hasChatState = chatState.Conversation, chatState.ExcludeIDs, chatState.ReplacedTurns, true
+		r.shownCore, r.shownCoreTokens = chatState.ShownCore, chatState.ShownCoreTokens
 	}
 }
 
@@ -90,12 +90,12 @@ func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Sea
 
 // embed returns a question's vector. It waits for the embedder only within the embedder's time limit.
 func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
-	_, reranker := r.Retriever.extraTimes()
+	_, rerankerExtra := r.Retriever.extraTimes()
 	var limit time.Duration
 	if core.IsRemote(r.Retriever.Embedder) {
 		limit = core.CompareTimeout
 	}
-	ctx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(embedReserve-searchReserve)+reranker, limit)
+	ctx, cancel := contextWithReserve(ctx, r.Retriever.deadlineShare(embedReserve-searchReserve)+rerankerExtra, limit)
 	defer cancel()
 	embedAs := cmp.Or(r.Retriever.Opts.Recall.EmbedAs, memory.AsQuestion)
 	c, ok := r.Retriever.Embedder.(interface {

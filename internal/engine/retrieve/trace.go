@@ -48,8 +48,8 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 	for _, c := range r.Cut[:min(len(r.Cut), maxTracedCuts)] {
 		cutHits = append(cutHits, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
 	}
-	roundAll(hits)
-	roundAll(cutHits)
+	roundScores(hits)
+	roundScores(cutHits)
 	var misspelt []memory.Misspelt
 	if !isTextless && r.Misspelt != nil {
 		askedText := text.Fold(question) // words that were cut or redacted from the question are not stored
@@ -77,17 +77,17 @@ var whyCore = memory.Why{{Name: "core", Value: 1}}
 
 // coreTraceHits returns the facts and entries of a core, without text if withText is false. cutStage is the
 // stage that dropped them, or "".
-func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string) (hits []memory.TraceHit) {
-	for _, m := range opening.Facts {
+func (r *Pipeline) coreTraceHits(openingCore recall.Core, withText bool, cutStage string) (hits []memory.TraceHit) {
+	for _, m := range openingCore.Facts {
 		f := m.Fact
 		hits = append(hits, memory.TraceHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: f.Scope.Owner})
 	}
-	for _, e := range opening.Profile {
+	for _, e := range openingCore.Profile {
 		hits = append(hits, memory.TraceHit{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e)})
 	}
 	for i := range hits {
 		h := &hits[i]
-		h.Cut, h.Why = cut, whyCore
+		h.Cut, h.Why = cutStage, whyCore
 		if !withText {
 			h.Content = ""
 		}
@@ -99,7 +99,7 @@ func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string)
 }
 
 // roundScores replaces the scores of hits by rounded copies.
-func roundAll(hits []memory.TraceHit) {
+func roundScores(hits []memory.TraceHit) {
 	for i := range hits {
 		h := &hits[i]
 		h.Score, h.Why = rounded(h.Score), slices.Clone(h.Why)
@@ -120,23 +120,23 @@ func rounded(x float64) float64 {
 
 // coreWithoutHits returns the core without facts that are hits, and without the summary, which is part of
 // the chat.
-func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
-	core.Summary = nil
-	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
+func (r *Pipeline) coreWithoutHits(openingCore recall.Core) recall.Core {
+	openingCore.Summary = nil
+	openingCore.Facts = slices.DeleteFunc(openingCore.Facts, func(m recall.CoreFact) bool {
 		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == m.ID() })
 	})
-	return core
+	return openingCore
 }
 
 // dedupeDropped removes core facts from the dropped hits, so that the trace lists each memory once.
 func (r *Pipeline) dedupeDropped() {
-	core := map[string]bool{}
+	coreIDs := map[string]bool{}
 	for _, id := range slices.Concat(r.OpeningCore.IDs(), r.overflow.IDs()) {
-		core[id] = true
+		coreIDs[id] = true
 	}
-	if len(core) == 0 {
+	if len(coreIDs) == 0 {
 		return
 	}
-	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.DroppedHit) bool { return core[d.Hit.Memory.ID()] })
-	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.CutCandidate) bool { return core[c.ID] })
+	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.DroppedHit) bool { return coreIDs[d.Hit.Memory.ID()] })
+	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.CutCandidate) bool { return coreIDs[c.ID] })
 }

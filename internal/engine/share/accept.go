@@ -30,7 +30,7 @@ func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, receiver memor
 	if !BetweenUsers(f.Scope.Owner, receiver) {
 		return false, nil
 	}
-	if e.Opts.Accept != AcceptAdmins {
+	if e.Opts.Acceptance != AcceptAdmins {
 		return true, nil
 	}
 	byAdmin, err := e.sharedByAdmin(ctx, f, receiver)
@@ -40,7 +40,7 @@ func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, receiver memor
 // sharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
 func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
 	home := f.Scope.Owner
-	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + f.ID})
+	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + ShareKeyPrefix + f.ID})
 	if err != nil {
 		return false, fmt.Errorf("read who shared %s: %w", f.ID, err)
 	}
@@ -64,8 +64,8 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memo
 }
 
 // isShareWith reports whether a state is that of an active share entry that lists a receiver.
-func isShareWith(image memory.State, receiver memory.Owner) bool {
-	return image.Profile != nil && image.Profile.Status == memory.Active && slices.Contains(receiversIn(image.Profile.Value), receiver)
+func isShareWith(state memory.State, receiver memory.Owner) bool {
+	return state.Profile != nil && state.Profile.Status == memory.Active && slices.Contains(receiversIn(state.Profile.Value), receiver)
 }
 
 // checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It returns

@@ -36,7 +36,7 @@ type Sharer struct {
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
 // ShareKeyPrefix and a fact's id form the key of a share entry. Its value is a JSON list of owners.
-const SharedKeys = core.ReservedPrefix + "share."
+const ShareKeyPrefix = core.ReservedPrefix + "share."
 
 // maxShared bounds the receivers of a fact; more users can read it from a pool.
 const maxShared = 100
@@ -66,7 +66,7 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, req S
 	if err != nil {
 		return nil, err
 	}
-	if e.Opts.Accept == AcceptOff && BetweenUsers(owner, receiver) && !req.Stop {
+	if e.Opts.Acceptance == AcceptOff && BetweenUsers(owner, receiver) && !req.Stop {
 		return nil, memory.Errorf(memory.Forbidden, "to: sharing with users is off on this server (share.accept)")
 	}
 	author.Admin = author.Admin || req.ByAdmin
@@ -107,14 +107,14 @@ func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, rec
 }
 
 // updateReceivers changes a fact's receivers and updates the links to the fact.
-func (e *Sharer) updateReceivers(ctx context.Context, owner memory.Owner, id string, changed []memory.Owner, req ShareRequest, author memory.Author) (receivers []memory.Owner, err error) {
+func (e *Sharer) updateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req ShareRequest, author memory.Author) (receivers []memory.Owner, err error) {
 	unlock, err := e.Compare.LockDecisions(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	if err = core.RetryOnConflict(ctx, func() error {
-		receivers, err = e.tryUpdateReceivers(ctx, owner, id, changed, req, author)
+		receivers, err = e.tryUpdateReceivers(ctx, owner, id, changedReceivers, req, author)
 		return err
 	}); err != nil {
 		return nil, err
@@ -142,20 +142,20 @@ func isIDTaken(m memory.Memory, f memory.Fact) bool {
 }
 
 // tryUpdateReceivers changes the receivers of a fact, or returns a Conflict after a concurrent change.
-func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id string, changed []memory.Owner, req ShareRequest, author memory.Author) ([]memory.Owner, error) {
-	entry, err := e.ReadProfileEntry(ctx, owner, SharedKeys+id)
+func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req ShareRequest, author memory.Author) ([]memory.Owner, error) {
+	entry, err := e.ReadProfileEntry(ctx, owner, ShareKeyPrefix+id)
 	isNew := errors.Is(err, memory.NotFound)
 	if err != nil && !isNew {
 		return nil, err
 	}
-	entry.Owner, entry.Key = owner, SharedKeys+id
-	receivers, change, err := e.changeReceivers(entry, changed, req.Stop, author)
+	entry.Owner, entry.Key = owner, ShareKeyPrefix+id
+	receivers, change, err := e.changeReceivers(entry, changedReceivers, req.Stop, author)
 	if err != nil || change.After.IsZero() {
 		return receivers, err
 	}
 	run := e.shareRun(owner, core.IDForKey(owner, req.IdempotencyKey), author, id)
-	for _, o := range changed {
-		if req.Stop || slices.Contains(receiversIn(entry.Value), o) || !BetweenUsers(owner, o) || e.Opts.Accept == AcceptAdmins && req.ByAdmin {
+	for _, o := range changedReceivers {
+		if req.Stop || slices.Contains(receiversIn(entry.Value), o) || !BetweenUsers(owner, o) || e.Opts.Acceptance == AcceptAdmins && req.ByAdmin {
 			continue
 		}
 		if run.Base, err = e.checkPendingLimit(ctx, owner, o); err != nil {
@@ -171,20 +171,20 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 
 // changeReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of the
 // share entry, or the zero Change if nothing changes.
-func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changed []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
+func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	receivers := receiversIn(entry.Value)
-	changed = slices.DeleteFunc(slices.Clone(changed), func(o memory.Owner) bool { return slices.Contains(receivers, o) != remove })
-	if len(changed) == 0 {
+	changedReceivers = slices.DeleteFunc(slices.Clone(changedReceivers), func(o memory.Owner) bool { return slices.Contains(receivers, o) != remove })
+	if len(changedReceivers) == 0 {
 		return receivers, memory.Change{}, nil
 	}
-	names := make([]string, len(changed))
-	for i, o := range changed {
+	names := make([]string, len(changedReceivers))
+	for i, o := range changedReceivers {
 		names[i] = o.DisplayName()
 	}
 	reason := "shared with " + strings.Join(names, ", ")
 	if remove {
-		receivers, reason = slices.DeleteFunc(receivers, func(o memory.Owner) bool { return slices.Contains(changed, o) }), "no longer "+reason
-	} else if receivers = append(receivers, changed...); len(receivers) > maxShared {
+		receivers, reason = slices.DeleteFunc(receivers, func(o memory.Owner) bool { return slices.Contains(changedReceivers, o) }), "no longer "+reason
+	} else if receivers = append(receivers, changedReceivers...); len(receivers) > maxShared {
 		return nil, memory.Change{}, memory.Errorf(memory.Invalid, "a fact can be shared with at most %d users; share it with a pool instead", maxShared)
 	}
 	slices.Sort(receivers)
@@ -195,7 +195,7 @@ func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changed []memory.Own
 	next := memory.ProfileEntry{Owner: entry.Owner, Key: entry.Key, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
 	return receivers, memory.Change{
 		Action: memory.ActionUpdate, After: memory.State{Profile: &next}, Base: entry.Version,
-		NewID: strings.TrimPrefix(entry.Key, SharedKeys), Reason: reason, Author: author,
+		NewID: strings.TrimPrefix(entry.Key, ShareKeyPrefix), Reason: reason, Author: author,
 	}, nil
 }
 
@@ -281,4 +281,4 @@ func receiversIn(value string) []memory.Owner {
 }
 
 // IsShareKey reports whether a profile key is the key of a share entry.
-func IsShareKey(key string) bool { return strings.HasPrefix(key, SharedKeys) }
+func IsShareKey(key string) bool { return strings.HasPrefix(key, ShareKeyPrefix) }

@@ -22,7 +22,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.Comp
 	}
 	defer unlock()
 	if len(job.Turns) == 0 {
-		return jobs.Nothing, e.shareMissed(ctx, job.Owner)
+		return jobs.Nothing, e.shareMissedFacts(ctx, job.Owner)
 	}
 	for _, id := range job.Turns {
 		if err := e.updateLinks(ctx, job.Owner, id); err != nil {
@@ -33,29 +33,29 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.Comp
 }
 
 // updateLinks updates the links to a fact at all current and past receivers, and shares its replacement.
-func (e *Sharer) updateLinks(ctx context.Context, home memory.Owner, id string) error {
+func (e *Sharer) updateLinks(ctx context.Context, home memory.Owner, factID string) error {
 	ctx = memory.ForWrite(ctx)
-	current, currentAndPast, err := e.AllReceivers(ctx, home, id)
+	current, currentAndPast, err := e.AllReceivers(ctx, home, factID)
 	if err != nil {
 		return err
 	}
-	memories, err := e.Store.Get(ctx, home, id)
+	memories, err := e.Store.Get(ctx, home, factID)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the shared facts: %w", err)
 	case len(memories) == 0 || memories[0].Fact == nil:
 		return nil
 	case memories[0].Link != nil: // a link took the fact's place: see [Sharer.EraseLink]
-		return e.backfillShares(ctx, home, *memories[0].Fact)
+		return e.backfillLink(ctx, home, *memories[0].Fact)
 	}
 	var errs []error
 	for _, receiver := range currentAndPast {
 		if err := e.updateLink(ctx, receiver, *memories[0].Fact, slices.Contains(current, receiver)); err != nil {
-			errs = append(errs, fmt.Errorf("update the link to %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("update the link to %s: %w", factID, err))
 		}
 	}
 	if core.WasErased(*memories[0].Fact) && (traces.HasManyReaders(currentAndPast) || home.Kind() != memory.UserKind) {
-		_, err := e.Traces.EraseReaders(ctx, home, []string{id})
+		_, err := e.Traces.EraseReaders(ctx, home, []string{factID})
 		errs = append(errs, err)
 	}
 	if f := *memories[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(current) > 0 {
@@ -65,16 +65,16 @@ func (e *Sharer) updateLinks(ctx context.Context, home memory.Owner, id string) 
 }
 
 // AllReceivers returns a fact's current receivers, and all current and past receivers.
-func (e *Sharer) AllReceivers(ctx context.Context, home memory.Owner, id string) (current, currentAndPast []memory.Owner, err error) {
+func (e *Sharer) AllReceivers(ctx context.Context, home memory.Owner, factID string) (current, currentAndPast []memory.Owner, err error) {
 	shared, err := e.shareEntries(ctx, home)
 	if err != nil {
 		return nil, nil, err
 	}
-	current = receiversIn(shared[id].Value)
+	current = receiversIn(shared[factID].Value)
 	currentAndPast = slices.Clone(current)
-	changes, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + id})
+	changes, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + ShareKeyPrefix + factID})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the receivers of %s: %w", id, err)
+		return nil, nil, fmt.Errorf("read the receivers of %s: %w", factID, err)
 	}
 	for _, c := range changes {
 		if c.After.Profile != nil {
@@ -205,8 +205,8 @@ func (e *Sharer) EraseLink(ctx context.Context, receiver, home memory.Owner, id 
 }
 
 // hasTextOf reports whether a state is that of a link with text of a fact of the home.
-func hasTextOf(image memory.State, home memory.Owner) bool {
-	return image.Link != nil && image.Link.Fact.Scope.Owner == home && image.Link.Fact.Content != ""
+func hasTextOf(state memory.State, home memory.Owner) bool {
+	return state.Link != nil && state.Link.Fact.Scope.Owner == home && state.Link.Fact.Content != ""
 }
 
 // SharedCopy returns a fact as other owners see it: text, category and validity, without

@@ -45,10 +45,10 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 // traces. The caller must hold e.writing and must have erased the text in the store, so that the text is
 // not cached again.
 func (e *Keeper) forgetOwner(owner memory.Owner) int {
-	e.Blocks.Forget(core.BlocksFor(owner))
+	e.Blocks.Forget(core.BlockOwnedBy(owner))
 	e.Blocks.Relayed.Forget(owner)
 	e.Blocks.TopFacts.Forget("")
-	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })
+	return e.forgetUnwritten(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
 // ForgetErased drops this process's cached memory of an owner, or of all owners for "", after an erasure by
@@ -70,7 +70,7 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 // EraseReaders erases traces and blocks of users who were shown factOwner's facts, and returns the number of
 // traces. Only the traces identify these users. A job repeats the call, because another server may write
 // traces later.
-func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, factIDs []string) (int, error) {
+func (e *Keeper) EraseReaders(ctx context.Context, factOwner memory.Owner, factIDs []string) (int, error) {
 	if len(factIDs) == 0 {
 		return 0, nil
 	}
@@ -81,12 +81,12 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, factIDs []
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	e.Blocks.TopFacts.Forget("")
-	n, err := e.Store.EraseTracesOf(ctx, home.Namespace(), factIDs...)
+	n, err := e.Store.EraseTracesOf(ctx, factOwner.Namespace(), factIDs...)
 	e.Blocks.Forget(func(b core.CachedBlock) bool {
-		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return isErased[m.ID()] })
+		return b.Owner.Namespace() == factOwner.Namespace() && b.HasHit(func(m memory.Memory) bool { return isErased[m.ID()] })
 	})
-	n += e.forget(func(t memory.Trace) bool {
-		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
+	n += e.forgetUnwritten(func(t memory.Trace) bool {
+		return t.Owner.Namespace() == factOwner.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
 			return h.Content != "" && isErased[h.ID]
 		})
 	})

@@ -49,8 +49,8 @@ func (e *Keeper) addLocked(t memory.Trace) {
 	e.unwritten = append(e.unwritten, &t)
 }
 
-// forget removes the matching unwritten traces, and returns the number of their ids.
-func (e *Keeper) forget(match func(memory.Trace) bool) int {
+// forgetUnwritten removes the matching unwritten traces, and returns the number of their ids.
+func (e *Keeper) forgetUnwritten(match func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.erasures++
@@ -86,7 +86,7 @@ func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 }
 
 // AddFailure adds the reason of a later failure to a trace.
-func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, reason string) {
+func (e *Keeper) AddFailure(ctx context.Context, owner memory.Owner, id, reason string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), reason) })
 }
 

@@ -51,14 +51,14 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, opts ExportOp
 	buffered := bufio.NewWriterSize(dst, 64<<10)
 	reader := exporter{transfer: e, owner: owner, ExportOptions: opts}
 	var writer portable.Writer
-	sections := []section{reader.profile, reader.contexts, reader.factsByGroup, reader.conversationPages}
+	sections := []section{reader.yieldProfile, reader.yieldContexts, reader.yieldFactsByGroup, reader.yieldConversationPages}
 	switch opts.Format {
 	case portable.Zip:
 		writer = portable.NewZipWriter(buffered, opts.includes(FactPart))
 	case portable.Markdown:
 		writer = portable.NewMarkdownWriter(buffered)
 	default:
-		writer, sections = portable.NewJSONLWriter(buffered), []section{reader.conversationsWithTurns, reader.facts, reader.summaries, reader.profile, reader.contexts}
+		writer, sections = portable.NewJSONLWriter(buffered), []section{reader.yieldConversationsWithTurns, reader.yieldFacts, reader.yieldSummaries, reader.yieldProfile, reader.yieldContexts}
 	}
 	if err := reader.writeSections(ctx, writer, sections); err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -113,23 +113,23 @@ func (w exporter) writeSections(ctx context.Context, dst portable.Writer, sectio
 }
 
 // yieldConversationsWithTurns yields each conversation, oldest first, followed by its turns.
-func (w exporter) conversationsWithTurns(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldConversationsWithTurns(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(TurnPart) {
 		return nil
 	}
-	return w.eachConversation(ctx, yield, w.turns)
+	return w.eachConversation(ctx, yield, w.yieldTurns)
 }
 
 // yieldConversationPages yields each conversation, oldest first, followed by its summaries and turns.
-func (w exporter) conversationPages(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldConversationPages(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(TurnPart) && !w.includes(SummaryPart) {
 		return nil
 	}
 	return w.eachConversation(ctx, yield, func(ctx context.Context, conversation string, yield func(portable.Record) error) error {
-		if err := w.conversationSummaries(ctx, conversation, yield); err != nil || !w.includes(TurnPart) {
+		if err := w.yieldConversationSummaries(ctx, conversation, yield); err != nil || !w.includes(TurnPart) {
 			return err
 		}
-		return w.turns(ctx, conversation, yield)
+		return w.yieldTurns(ctx, conversation, yield)
 	})
 }
 
@@ -185,7 +185,7 @@ func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, err
 }
 
 // yieldTurns yields a conversation's turns.
-func (w exporter) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+func (w exporter) yieldTurns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	turns, err := w.transfer.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
 		return fmt.Errorf("list turns: %w", err)
@@ -199,7 +199,7 @@ func (w exporter) turns(ctx context.Context, conversation string, yield func(por
 }
 
 // yieldFacts yields the owner's own facts, each followed by the relations that start at the fact.
-func (w exporter) facts(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldFacts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (w exporter) facts(ctx context.Context, yield func(portable.Record) error) 
 
 // yieldFactsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
 // bytes each, or the facts for a past time.
-func (w exporter) factsByGroup(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldFactsByGroup(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil
 	}
@@ -270,12 +270,12 @@ func (w exporter) yieldFact(ctx context.Context, m memory.Memory, yield func(por
 	return nil
 }
 
-func (w exporter) summaries(ctx context.Context, yield func(portable.Record) error) error {
-	return w.conversationSummaries(ctx, "", yield)
+func (w exporter) yieldSummaries(ctx context.Context, yield func(portable.Record) error) error {
+	return w.yieldConversationSummaries(ctx, "", yield)
 }
 
 // yieldConversationSummaries yields the summaries of a conversation or, for "", all summaries.
-func (w exporter) conversationSummaries(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+func (w exporter) yieldConversationSummaries(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.includes(SummaryPart) {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (w exporter) conversationSummaries(ctx context.Context, conversation string
 	})
 }
 
-func (w exporter) profile(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldProfile(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(ProfilePart) || w.Project != "" {
 		return nil
 	}
@@ -305,7 +305,7 @@ func (w exporter) profile(ctx context.Context, yield func(portable.Record) error
 }
 
 // yieldContexts yields contexts ordered by id; for a project, only contexts attached to its conversations.
-func (w exporter) contexts(ctx context.Context, yield func(portable.Record) error) error {
+func (w exporter) yieldContexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(ProfilePart) {
 		return nil
 	}

@@ -59,7 +59,7 @@ type ImportProblem struct {
 
 // Bounds of an import.
 const (
-	maxBatchRecords = exchange.IngestBatch
+	maxBatchRecords = exchange.MaxTurnsPerWrite
 	maxBatchBytes   = 4 << 20
 	maxProblems     = 100
 	maxSample       = 20
@@ -172,7 +172,7 @@ func (i *importer) flush(ctx context.Context) error {
 		return nil
 	}
 	i.batchCount++
-	existing, err := i.existing(ctx, batch)
+	existing, err := i.existingMemories(ctx, batch)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (i *importer) flush(ctx context.Context) error {
 }
 
 // existingMemories returns, by id, the owner's memories with the ids of the batch.
-func (i *importer) existing(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
+func (i *importer) existingMemories(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
 		if r.Turn != nil || r.Fact != nil || r.Summary != nil {
@@ -197,9 +197,9 @@ func (i *importer) existing(ctx context.Context, batch []portable.Record) (map[s
 	if err != nil {
 		return nil, fmt.Errorf("look up existing memories: %w", err)
 	}
-	there := make(map[string]memory.Memory, len(memories))
+	existing := make(map[string]memory.Memory, len(memories))
 	for _, m := range memories {
-		there[m.ID()] = m
+		existing[m.ID()] = m
 	}
-	return there, nil
+	return existing, nil
 }

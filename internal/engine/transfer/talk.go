@@ -81,12 +81,12 @@ func (i *importer) loadConversation(ctx context.Context, id string) (*targetConv
 
 // appendTurns appends turns to one conversation. record is the conversation's record in the file, or zero.
 // After a concurrent write it reads the conversation again.
-func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, existing map[string]memory.Memory) error {
+func (i *importer) appendTurns(ctx context.Context, id string, record portable.Record, turns []portable.Record, existing map[string]memory.Memory) error {
 	report, isRetry := i.report, false
 	return core.RetryOnConflict(ctx, func() (err error) {
 		if isRetry {
 			i.report = report
-			if existing, err = i.existing(ctx, turns); err != nil {
+			if existing, err = i.existingMemories(ctx, turns); err != nil {
 				return err
 			}
 		}
@@ -95,8 +95,8 @@ func (i *importer) appendTurns(ctx context.Context, id string, line portable.Rec
 		if err != nil {
 			return err
 		}
-		batch := i.planTurns(t, line, turns, existing)
-		if len(batch.Turns) > 0 || t.isNew && line.Conversation != nil {
+		batch := i.planTurns(t, record, turns, existing)
+		if len(batch.Turns) > 0 || t.isNew && record.Conversation != nil {
 			if t.isNew {
 				i.report.Added.Conversations++
 				t.Conversation, t.isNew = batch.Conversation, false
@@ -114,11 +114,11 @@ func (i *importer) appendTurns(ctx context.Context, id string, line portable.Rec
 }
 
 // planTurns returns the turns to append and adds them to t. It counts or reports all other turns.
-func (i *importer) planTurns(t *targetConversation, line portable.Record, turns []portable.Record, existing map[string]memory.Memory) memory.Batch {
+func (i *importer) planTurns(t *targetConversation, record portable.Record, turns []portable.Record, existing map[string]memory.Memory) memory.Batch {
 	conversation := t.Conversation
-	if c := line.Conversation; c != nil {
+	if c := record.Conversation; c != nil {
 		if !t.isNew {
-			i.compareConversation(line, t.Conversation)
+			i.compareConversation(record, t.Conversation)
 		}
 		conversation, t.wasDeleted = *c, t.wasDeleted && c.Status != memory.Retired
 	} else if t.isNew {
@@ -185,14 +185,14 @@ func extendedPath(lastActive memory.Turn, turns []memory.Turn) *memory.Path {
 
 // compareConversation counts an existing conversation, or reports the differences. It does not compare
 // titles, since generated titles change.
-func (i *importer) compareConversation(line portable.Record, stored memory.Conversation) {
-	switch c := line.Conversation; {
+func (i *importer) compareConversation(record portable.Record, stored memory.Conversation) {
+	switch c := record.Conversation; {
 	case stored.Status != c.Status:
-		i.reportConflict(line, "is %s in this memory but %s in the file", stored.Status, c.Status)
+		i.reportConflict(record, "is %s in this memory but %s in the file", stored.Status, c.Status)
 	case !slices.Equal(stored.Contexts, c.Contexts):
-		i.reportConflict(line, "has different contexts in this memory")
+		i.reportConflict(record, "has different contexts in this memory")
 	case stored.Rules != c.Rules:
-		i.reportConflict(line, "has different rules in this memory")
+		i.reportConflict(record, "has different rules in this memory")
 	default:
 		i.report.There.Conversations++
 	}

@@ -45,7 +45,7 @@ func (e *Keeper) HandleUpkeep(ctx context.Context, job memory.Job) (jobs.Complet
 		run := memory.Run{ID: core.NewID(), Kind: "upkeep", Author: byUpkeep}
 		if n == len(changes) {
 			run.ID, run.Lease = core.JobRunID(job.ID), &job.Lease
-		} else if err := e.Lessons.HoldLease(ctx, job); err != nil {
+		} else if err := e.Lessons.ExtendLease(ctx, job); err != nil {
 			return "", err
 		}
 		if _, err := e.Store.Apply(ctx, job.Owner, run, changes[:n]...); err != nil {
@@ -167,11 +167,11 @@ func removal(m memory.Memory, now time.Time, reason string) memory.Change {
 type limitedGroup struct {
 	limit      int // 0: unlimited
 	count      int // number of memories in the group
-	candidates []candidate
+	candidates []removableMemory
 }
 
-// candidate is a memory that may be removed.
-type candidate struct {
+// removableMemory is a memory that may be removed.
+type removableMemory struct {
 	createdAt time.Time
 	id        string
 }
@@ -182,7 +182,7 @@ func (c *limitedGroup) add(m memory.Memory) {
 	if c.limit == 0 || m.Fact != nil && core.IsConfirmed(*m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
 		return
 	}
-	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
+	c.candidates = append(c.candidates, removableMemory{m.CreatedAt(), m.ID()})
 }
 
 // slackShare is N: a group above its limit is reduced to 1/N below the limit, so that full reads are rare.
@@ -199,7 +199,9 @@ func (c *limitedGroup) reduce(removedIDs map[string]bool) {
 	if c.limit == 0 || remaining <= c.limit {
 		return
 	}
-	slices.SortFunc(c.candidates, func(a, b candidate) int { return cmp.Or(a.createdAt.Compare(b.createdAt), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(c.candidates, func(a, b removableMemory) int {
+		return cmp.Or(a.createdAt.Compare(b.createdAt), cmp.Compare(a.id, b.id))
+	})
 	for _, l := range c.candidates {
 		if remaining <= c.limit-c.limit/slackShare {
 			return

@@ -294,7 +294,7 @@ func needsVector(m memory.Memory) bool {
 
 // writeVectors embeds memories and writes the vectors of those that are unchanged.
 func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []string) error {
-	texts, err := e.texts(ctx, owner, ids)
+	texts, err := e.textsToEmbed(ctx, owner, ids)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 		if err != nil {
 			return err
 		}
-		current, err := e.texts(ctx, owner, ids)
+		current, err := e.textsToEmbed(ctx, owner, ids)
 		if err != nil {
 			return err
 		}
@@ -329,7 +329,7 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 }
 
 // textsToEmbed returns the text to embed for each memory, by id.
-func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
+func (e *Filler) textsToEmbed(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
 	memories, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("read the memories to embed: %w", err)

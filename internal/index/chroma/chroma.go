@@ -80,10 +80,10 @@ type Index struct {
 	fillRequests        chan struct{} // requests to update the copies of all owners
 	unconfirmedErasures atomic.Int64  // number of erasures that may not have reached the server
 
-	mu      sync.Mutex                // guards the following fields
-	openIDs collections               // ids of the collections; zero until they are opened
-	marks   map[memory.Owner]metadata // cached marks: how far owners' vectors are copied
-	running map[memory.Owner]*syncRun
+	mu           sync.Mutex                // guards the following fields
+	openIDs      collectionIDs             // ids of the collections; zero until they are opened
+	marks        map[memory.Owner]metadata // cached marks: how far owners' vectors are copied
+	runningSyncs map[memory.Owner]*syncRun
 }
 
 // syncRun is an update of an owner's copy in progress.
@@ -98,7 +98,7 @@ func New(source Source, o Options) *Index {
 	x := &Index{
 		client: &client{base: strings.TrimRight(o.URL, "/"), key: o.Key, http: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}},
 		source: source, opts: o, collectionName: o.collectionName(o.Model),
-		ctx: ctx, stop: stop, fillRequests: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, running: map[memory.Owner]*syncRun{},
+		ctx: ctx, stop: stop, fillRequests: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, runningSyncs: map[memory.Owner]*syncRun{},
 	}
 	x.requestFill()
 	x.background.Go(x.fillLoop)
@@ -145,7 +145,7 @@ func (x *Index) fillLoop() {
 		case <-x.ctx.Done():
 			return
 		}
-		pause, owed := firstFillPause, x.unconfirmedErasures.Load()
+		pause, erasures := firstFillPause, x.unconfirmedErasures.Load()
 		for err := x.syncAll(); err != nil; err = x.syncAll() {
 			if x.ctx.Err() != nil {
 				return
@@ -160,7 +160,7 @@ func (x *Index) fillLoop() {
 			}
 			pause = min(2*pause, longestFillPause)
 		}
-		x.unconfirmedErasures.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
+		x.unconfirmedErasures.CompareAndSwap(erasures, 0) // after a newer erasure all owners are checked again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.collectionName)
 	}
 }
@@ -184,15 +184,15 @@ func (x *Index) syncAll() error {
 }
 
 // collectionIDs are the ids of the collections of vectors and of marks.
-type collections struct{ vectors, marks string }
+type collectionIDs struct{ vectors, marks string }
 
 // openCollections returns the collections, created if missing. It returns [memory.Conflict] for a
 // collection that Loci did not create.
-func (x *Index) openCollections(ctx context.Context) (collections, error) {
+func (x *Index) openCollections(ctx context.Context) (collectionIDs, error) {
 	x.mu.Lock()
 	ids := x.openIDs
 	x.mu.Unlock()
-	if ids != (collections{}) {
+	if ids != (collectionIDs{}) {
 		return ids, nil
 	}
 	for _, of := range []struct {
@@ -221,7 +221,7 @@ func (x *Index) handleMissing(err error) error {
 		return err
 	}
 	x.mu.Lock()
-	x.openIDs = collections{}
+	x.openIDs = collectionIDs{}
 	clear(x.marks)
 	x.mu.Unlock()
 	x.requestFill()
@@ -232,7 +232,7 @@ func (x *Index) handleMissing(err error) error {
 func (x *Index) startSync(owner memory.Owner) *syncRun {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.running[owner]; s != nil {
+	if s := x.runningSyncs[owner]; s != nil {
 		return s
 	}
 	s := &syncRun{done: make(chan struct{})}
@@ -240,12 +240,12 @@ func (x *Index) startSync(owner memory.Owner) *syncRun {
 		close(s.done)
 		return s
 	}
-	x.running[owner] = s
+	x.runningSyncs[owner] = s
 	x.background.Go(func() {
 		err := x.handleMissing(x.followStore(x.ctx, owner))
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		delete(x.running, owner)
+		delete(x.runningSyncs, owner)
 		s.err = err
 		close(s.done)
 	})
@@ -259,16 +259,16 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	if err != nil {
 		return err
 	}
-	was, err := x.mark(ctx, ids, owner)
+	previous, err := x.mark(ctx, ids, owner)
 	if err != nil {
 		return err
 	}
-	c := &copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: was}
-	if was.Version > 0 {
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.add)
+	c := &copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, mark: previous}
+	if previous.Version > 0 {
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, previous.Version, c.add)
 	}
-	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
-		*c = copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
+	if previous.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
+		*c = copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
 		if failed == nil { // a mark without Last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
@@ -284,7 +284,7 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	if err == nil {
 		err = c.flush()
 	}
-	if err == nil && c.mark != was {
+	if err == nil && c.mark != previous {
 		err = x.setMark(ctx, ids, owner, c.mark)
 	}
 	if err != nil {
@@ -298,13 +298,13 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner, mark metadata) error {
+func (x *Index) setMark(ctx context.Context, ids collectionIDs, owner memory.Owner, mark metadata) error {
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
 // mark returns an owner's mark, or the zero value if the owner has no mark that is valid for this
 // collection and store.
-func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
+func (x *Index) mark(ctx context.Context, ids collectionIDs, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
 	x.mu.Unlock()
@@ -316,12 +316,12 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 		return metadata{}, err
 	}
 	mark = found.Metadatas[0]
-	knows := false
+	hasLast := false
 	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.IndexItem) error {
-		knows = knows || item.ID == mark.Last
+		hasLast = hasLast || item.ID == mark.Last
 		return nil
 	})
-	if errors.Is(err, memory.Gone) || err == nil && !knows {
+	if errors.Is(err, memory.Gone) || err == nil && !hasLast {
 		return metadata{}, nil
 	}
 	return mark, err
@@ -336,13 +336,13 @@ func (x *Index) copiedVersion(owner memory.Owner) int64 {
 
 // copyBatch collects an owner's changes and sends them to the server in batches.
 type copyBatch struct {
-	client     *client
-	ctx        context.Context
-	collection string // id of the collection of vectors
-	owner      memory.Owner
-	mark       metadata
-	upserts    records
-	deletedIDs []string
+	client       *client
+	ctx          context.Context
+	collectionID string // id of the collection of vectors
+	owner        memory.Owner
+	mark         metadata
+	upserts      records
+	deletedIDs   []string
 }
 
 func (c *copyBatch) add(item memory.IndexItem) error {
@@ -365,12 +365,12 @@ func (c *copyBatch) add(item memory.IndexItem) error {
 
 func (c *copyBatch) flush() error {
 	if len(c.upserts.IDs) > 0 {
-		if err := c.client.upsert(c.ctx, c.collection, c.upserts); err != nil {
+		if err := c.client.upsert(c.ctx, c.collectionID, c.upserts); err != nil {
 			return err
 		}
 	}
 	if len(c.deletedIDs) > 0 {
-		if err := c.client.delete(c.ctx, c.collection, selection{IDs: c.deletedIDs}); err != nil {
+		if err := c.client.delete(c.ctx, c.collectionID, selection{IDs: c.deletedIDs}); err != nil {
 			return err
 		}
 	}
@@ -399,11 +399,11 @@ func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTimeout)
 	defer cancel()
 	x.mu.Lock()
-	under := x.running[owner]
+	runningSync := x.runningSyncs[owner]
 	x.mu.Unlock()
-	if under != nil { // the running copy may have read erased vectors
+	if runningSync != nil { // the running copy may have read erased vectors
 		select {
-		case <-under.done:
+		case <-runningSync.done:
 		case <-ctx.Done():
 		}
 	}
@@ -437,19 +437,19 @@ func (x *Index) MayHold() []string {
 }
 
 // earlierCollections returns the collections of other embedders, by the embedder's fingerprint.
-func (x *Index) earlierCollections(ctx context.Context) (map[string]collections, error) {
+func (x *Index) earlierCollections(ctx context.Context) (map[string]collectionIDs, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the collections of earlier embedders: %w", err)
 	}
-	ids, others := map[string]string{}, map[string]collections{}
+	ids, others := map[string]string{}, map[string]collectionIDs{}
 	for _, c := range all {
 		ids[c.Name] = c.ID
 	}
 	for _, c := range all {
 		model, _ := c.Metadata["embedder"].(string)
 		if name := x.opts.collectionName(model); c.Name == name && name != x.collectionName && c.Metadata["loci"] == float64(collectionFormat) {
-			others[model] = collections{c.ID, ids[name+marksSuffix]}
+			others[model] = collectionIDs{c.ID, ids[name+marksSuffix]}
 		}
 	}
 	return others, nil
@@ -472,7 +472,7 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 
 // removeOwner removes an owner's vectors and then the mark, so that after an interruption the mark
 // still shows that vectors may remain.
-func (x *Index) removeOwner(ctx context.Context, ids collections, owner memory.Owner) error {
+func (x *Index) removeOwner(ctx context.Context, ids collectionIDs, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
 		return err
@@ -487,7 +487,7 @@ func (x *Index) removeErased(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stays := errors.New("nothing was erased since the mark")
+	nothingErased := errors.New("nothing was erased since the mark")
 	for model, ids := range others {
 		for at, more := 0, ids.marks != ""; more; {
 			page, err := x.client.get(ctx, ids.marks, selection{Limit: pageSize, Offset: at, Include: []string{"metadatas"}})
@@ -497,13 +497,13 @@ func (x *Index) removeErased(ctx context.Context) error {
 			more = len(page.IDs) == pageSize
 			for i, mark := range page.Metadatas[:min(len(page.IDs), len(page.Metadatas))] {
 				owner := memory.Owner(page.IDs[i])
-				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.IndexItem) error { return stays })
+				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.IndexItem) error { return nothingErased })
 				if errors.Is(err, memory.Gone) {
 					err = x.removeOwner(ctx, ids, owner)
 				} else {
 					at++ // a removed mark shifts the following marks, so it does not count
 				}
-				if err != nil && !errors.Is(err, stays) {
+				if err != nil && !errors.Is(err, nothingErased) {
 					return err
 				}
 			}
@@ -524,10 +524,10 @@ func (x *Index) onErasure(owner memory.Owner) {
 		x.requestFill()
 		return
 	}
-	under := x.running[owner]
+	runningSync := x.runningSyncs[owner]
 	x.background.Go(func() {
-		if under != nil {
-			<-under.done
+		if runningSync != nil {
+			<-runningSync.done
 		}
 		s := x.startSync(owner)
 		if <-s.done; s.err != nil {
@@ -562,11 +562,11 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	if err != nil {
 		return nil, err
 	}
-	var among []string
+	var recordIDs []string
 	for _, id := range ids {
-		among = append(among, recordID(owner, id))
+		recordIDs = append(recordIDs, recordID(owner, id))
 	}
-	found, distances, err := x.client.query(ctx, open.vectors, question, owner, among, n)
+	found, distances, err := x.client.query(ctx, open.vectors, question, owner, recordIDs, n)
 	if err != nil {
 		return nil, x.handleMissing(err)
 	}
@@ -583,11 +583,11 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 	if err != nil {
 		return nil, err
 	}
-	var among []string
+	var recordIDs []string
 	for _, id := range ids {
-		among = append(among, recordID(owner, id))
+		recordIDs = append(recordIDs, recordID(owner, id))
 	}
-	found, err := x.client.get(ctx, open.vectors, selection{IDs: among, Include: []string{"embeddings"}})
+	found, err := x.client.get(ctx, open.vectors, selection{IDs: recordIDs, Include: []string{"embeddings"}})
 	if err != nil {
 		return nil, x.handleMissing(err)
 	}
@@ -651,9 +651,9 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 
 // compareOwner removes the ids on the server from expected, and counts the ids that are only on the
 // server.
-func (x *Index) compareOwner(ctx context.Context, collection string, owner memory.Owner, expected map[string]bool) (extra int, err error) {
+func (x *Index) compareOwner(ctx context.Context, collectionID string, owner memory.Owner, expected map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
-		page, err := x.client.get(ctx, collection, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
+		page, err := x.client.get(ctx, collectionID, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
 		if err != nil {
 			return 0, err
 		}

@@ -114,18 +114,18 @@ func records(t *testing.T, server, name string, owner memory.Owner, id string) i
 	var got struct {
 		IDs []string `json:"ids"`
 	}
-	call(t, http.MethodPost, server+collections+"/"+collectionID(t, server, name)+"/get", fmt.Sprintf(`{"ids":[%q],"include":[]}`, string(owner)+"/"+id), &got)
+	call(t, http.MethodPost, server+collectionIDs+"/"+collectionID(t, server, name)+"/get", fmt.Sprintf(`{"ids":[%q],"include":[]}`, string(owner)+"/"+id), &got)
 	return len(got.IDs)
 }
 
-const collections = "/api/v2/tenants/default_tenant/databases/default_database/collections"
+const collectionIDs = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 
 func collectionID(t *testing.T, server, name string) string {
 	t.Helper()
 	var is struct {
 		ID string `json:"id"`
 	}
-	call(t, http.MethodGet, server+collections+"/"+name, "", &is)
+	call(t, http.MethodGet, server+collectionIDs+"/"+name, "", &is)
 	return is.ID
 }
 
@@ -257,7 +257,7 @@ func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 	for _, suffix := range []string{"", "-marks"} {
 		x := open(t, store, server.URL)
 		eventually(t, x, memtest.Ana, func(ids []string) bool { return len(ids) == 20 })
-		call(t, http.MethodDelete, server.URL+collections+"/"+x.Name()+suffix, "", nil)
+		call(t, http.MethodDelete, server.URL+collectionIDs+"/"+x.Name()+suffix, "", nil)
 		if suffix == "" {
 			if _, err := search(t, x, memtest.Ana, nil, 3); err == nil || !strings.Contains(err.Error(), "is missing on the Chroma server and is being rebuilt") {
 				t.Errorf("got %v", err)
@@ -269,7 +269,7 @@ func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 			t.Errorf("compared: got %+v, %v", c, err)
 		}
 		noError(t)(x.Close())
-		call(t, http.MethodDelete, server.URL+collections+"/"+x.Name(), "", nil)
+		call(t, http.MethodDelete, server.URL+collectionIDs+"/"+x.Name(), "", nil)
 		store = inmem.Open(inmem.Options{})
 		say(t, store, memtest.Ana, "c", 20)
 	}
@@ -297,8 +297,8 @@ func TestDifferencesAreFoundAndMended(t *testing.T) {
 	x := open(t, store, server.URL)
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return len(ids) == 20 })
 	id := collectionID(t, server.URL, x.Name())
-	call(t, http.MethodPost, server.URL+collections+"/"+id+"/delete", fmt.Sprintf(`{"ids":[%q]}`, string(memtest.Ana)+"/"+ids[3]), nil)
-	call(t, http.MethodPost, server.URL+collections+"/"+id+"/upsert", fmt.Sprintf(`{"ids":["%s/x","%[1]s/y"],"embeddings":[[1,0,0],[1,0,0]],"metadatas":[{"owner":%[2]q},{"owner":%[2]q}]}`, memtest.Ana, string(memtest.Ana)), nil)
+	call(t, http.MethodPost, server.URL+collectionIDs+"/"+id+"/delete", fmt.Sprintf(`{"ids":[%q]}`, string(memtest.Ana)+"/"+ids[3]), nil)
+	call(t, http.MethodPost, server.URL+collectionIDs+"/"+id+"/upsert", fmt.Sprintf(`{"ids":["%s/x","%[1]s/y"],"embeddings":[[1,0,0],[1,0,0]],"metadatas":[{"owner":%[2]q},{"owner":%[2]q}]}`, memtest.Ana, string(memtest.Ana)), nil)
 	if c, err := x.Compare(t.Context()); err != nil || c != (chroma.Comparison{Memories: 20, Missing: 1, Extra: 2}) {
 		t.Errorf("got %+v, %v; want one missing and two too many", c, err)
 	}
@@ -311,7 +311,7 @@ func TestStrangeCollectionsAreLeftAlone(t *testing.T) {
 	first := open(t, store, server.URL)
 	eventually(t, first, memtest.Ana, func(ids []string) bool { return len(ids) == 2 })
 	noError(t)(first.Close())
-	call(t, http.MethodPut, server.URL+collections+"/"+collectionID(t, server.URL, first.Name()), fmt.Sprintf(`{"new_metadata":{"loci":2,"embedder":%q}}`, model), nil)
+	call(t, http.MethodPut, server.URL+collectionIDs+"/"+collectionID(t, server.URL, first.Name()), fmt.Sprintf(`{"new_metadata":{"loci":2,"embedder":%q}}`, model), nil)
 	x := open(t, store, server.URL)
 	if _, err := search(t, x, memtest.Ana, nil, 3); !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "delete it, or set chroma.collection") {
 		t.Errorf("got %v", err)

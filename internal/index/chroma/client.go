@@ -98,43 +98,43 @@ func (c *client) list(ctx context.Context) (all []collection, err error) {
 	}
 }
 
-func (c *client) upsert(ctx context.Context, collection string, r records) error {
-	return c.do(ctx, http.MethodPost, path(collection, "upsert"), r, nil, writeTries)
+func (c *client) upsert(ctx context.Context, collectionID string, r records) error {
+	return c.do(ctx, http.MethodPost, collectionPath(collectionID, "upsert"), r, nil, writeTries)
 }
 
-func (c *client) delete(ctx context.Context, collection string, s selection) error {
-	return c.do(ctx, http.MethodPost, path(collection, "delete"), s, nil, writeTries)
+func (c *client) delete(ctx context.Context, collectionID string, s selection) error {
+	return c.do(ctx, http.MethodPost, collectionPath(collectionID, "delete"), s, nil, writeTries)
 }
 
-func (c *client) get(ctx context.Context, collection string, s selection) (r records, err error) {
-	return r, c.do(ctx, http.MethodPost, path(collection, "get"), s, &r, readTries)
+func (c *client) get(ctx context.Context, collectionID string, s selection) (r records, err error) {
+	return r, c.do(ctx, http.MethodPost, collectionPath(collectionID, "get"), s, &r, readTries)
 }
 
 // query returns the ids and cosine distances of the n vectors nearest to question, among those of
 // the owner or, if ids is not nil, among ids.
-func (c *client) query(ctx context.Context, collection string, question []float32, owner memory.Owner, ids []string, n int) ([]string, []float32, error) {
-	asks := struct {
+func (c *client) query(ctx context.Context, collectionID string, question []float32, owner memory.Owner, ids []string, n int) ([]string, []float32, error) {
+	request := struct {
 		Questions [][]float32 `json:"query_embeddings"`
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
 	if ids == nil { // ids contain the owner; a filter by both takes the server two hundred times as long
-		asks.Where = &metadata{Owner: owner}
+		request.Where = &metadata{Owner: owner}
 	}
 	var found struct {
 		IDs       [][]string  `json:"ids"`
 		Distances [][]float32 `json:"distances"`
 	}
-	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
+	err := c.do(ctx, http.MethodPost, collectionPath(collectionID, "query"), request, &found, readTries)
 	if errors.Is(err, errNoRecord) {
-		present, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
+		present, err := c.get(ctx, collectionID, selection{IDs: ids, Include: []string{}})
 		if err != nil || len(present.IDs) == 0 {
 			return nil, nil, err
 		}
 		if len(present.IDs) == len(ids) {
 			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma lists ids that a query does not find")
 		}
-		return c.query(ctx, collection, question, owner, present.IDs, n)
+		return c.query(ctx, collectionID, question, owner, present.IDs, n)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,9 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 	return found.IDs[0], found.Distances[0], nil
 }
 
-func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
+func collectionPath(collectionID, verb string) string {
+	return collectionsPath + "/" + collectionID + "/" + verb
+}
 
 // do sends a request, at most tries times, until there is an answer other than a temporary error.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
@@ -154,8 +156,8 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 		return fmt.Errorf("encode a request to Chroma: %w", err)
 	}
 	for wait := firstRetryWait; ; wait *= 2 {
-		again, err := c.doOnce(ctx, method, path, body, out)
-		if tries--; err == nil || !again || tries <= 0 {
+		retry, err := c.doOnce(ctx, method, path, body, out)
+		if tries--; err == nil || !retry || tries <= 0 {
 			return err
 		}
 		select {

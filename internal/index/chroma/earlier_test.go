@@ -50,8 +50,8 @@ func newEarlierRig(t *testing.T) *earlierRig {
 	r.earlier = before.Name()
 	r.until(t, "both are copied", func() bool { return len(r.ids(r.earlier)) == 4 && len(r.ids(r.earlier+"-marks")) == 2 })
 	noError(t)(before.Close())
-	call(t, http.MethodPost, r.URL+collections, fmt.Sprintf(`{"name":"others","metadata":{"loci":1,"embedder":%q}}`, earlierModel), nil)
-	call(t, http.MethodPost, r.URL+collections, `{"name":"loci-0123456789ab","metadata":{}}`, nil)
+	call(t, http.MethodPost, r.URL+collectionIDs, fmt.Sprintf(`{"name":"others","metadata":{"loci":1,"embedder":%q}}`, earlierModel), nil)
+	call(t, http.MethodPost, r.URL+collectionIDs, `{"name":"loci-0123456789ab","metadata":{}}`, nil)
 	r.now = openFor(t, r.fake, r.store, model)
 	r.until(t, "both are copied by the other embedder", func() bool { return len(r.ids(r.now.Name())) == 4 })
 	return r
@@ -117,7 +117,7 @@ func TestErasureWaitsForTheServerAcrossAStart(t *testing.T) {
 func TestCopyThatBrokeOffIsErased(t *testing.T) {
 	r := newEarlierRig(t)
 	noError(t)(r.now.Close())
-	marks := fmt.Sprintf("%s%s/%s/upsert", r.URL, collections, collectionID(t, r.URL, r.earlier+"-marks"))
+	marks := fmt.Sprintf("%s%s/%s/upsert", r.URL, collectionIDs, collectionID(t, r.URL, r.earlier+"-marks"))
 	call(t, http.MethodPost, marks, fmt.Sprintf(`{"ids":[%q],"embeddings":[[1]],"metadatas":[{"collection":%q,"version":1}]}`, memtest.Ana, collectionID(t, r.URL, r.earlier)), nil)
 	noError(t)(r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), r.ana.ID))
 	r.now = openFor(t, r.fake, r.store, model)

@@ -38,18 +38,18 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+collections, f.list)
-	mux.HandleFunc("POST "+collections, f.create)
-	mux.HandleFunc("GET "+collections+"/{name}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+collectionIDs, f.list)
+	mux.HandleFunc("POST "+collectionIDs, f.create)
+	mux.HandleFunc("GET "+collectionIDs+"/{name}", func(w http.ResponseWriter, r *http.Request) {
 		f.on(w, r.PathValue("name"), func(c *fakeCollection) any { return c })
 	})
-	mux.HandleFunc("DELETE "+collections+"/{name}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("DELETE "+collectionIDs+"/{name}", func(w http.ResponseWriter, r *http.Request) {
 		f.on(w, r.PathValue("name"), func(c *fakeCollection) any {
 			f.all = slices.DeleteFunc(f.all, func(other *fakeCollection) bool { return other == c })
 			return struct{}{}
 		})
 	})
-	mux.HandleFunc("POST "+collections+"/{id}/{verb}", f.records)
+	mux.HandleFunc("POST "+collectionIDs+"/{id}/{verb}", f.records)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

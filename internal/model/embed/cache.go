@@ -107,8 +107,8 @@ func (c *Cache) embedUncached(ctx context.Context, as memory.EmbedAs, texts ...s
 	out, err := c.Embedder.Embed(ctx, as, texts...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.cachedModel != of {
-		c.cachedModel = of
+	if model := fmt.Sprint(c.Fingerprint(), c.Dims()); c.cachedModel != model {
+		c.cachedModel = model
 		c.background.Store(0)
 		c.vectors.DeleteFunc(func(cacheKey, []float32) bool { return true })
 	}

@@ -45,11 +45,11 @@ func (a Adder) Add(source, name string) (string, error) {
 	if organisation, last, ok := strings.Cut(name, "/"); !isPlainName(organisation) || ok && !isPlainName(last) {
 		return "", memory.Errorf(memory.Invalid, "invalid model name %q; choose NAME or ORGANISATION/NAME with --name", name)
 	}
-	to := filepath.Join(a.Dir, filepath.FromSlash(name))
-	if _, err := os.Stat(to); err == nil {
-		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; to replace it, first run loci models remove %s", name, to, name)
+	target := filepath.Join(a.Dir, filepath.FromSlash(name))
+	if _, err := os.Stat(target); err == nil {
+		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; to replace it, first run loci models remove %s", name, target, name)
 	}
-	if err := a.addFrom(source, to); err != nil {
+	if err := a.addFrom(source, target); err != nil {
 		return "", fmt.Errorf("add %s: %w", name, err)
 	}
 	return name, nil
@@ -63,7 +63,7 @@ func defaultName(source string) string {
 	return name
 }
 
-func (a Adder) addFrom(copyPath, to string) (err error) {
+func (a Adder) addFrom(copyPath, target string) (err error) {
 	source, err := openCopy(copyPath)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a Adder) addFrom(copyPath, to string) (err error) {
 	if err := os.MkdirAll(pulls, 0o755); err != nil {
 		return err
 	}
-	staging, err := os.MkdirTemp(pulls, filepath.Base(to)+"@")
+	staging, err := os.MkdirTemp(pulls, filepath.Base(target)+"@")
 	if err != nil {
 		return err
 	}
@@ -111,10 +111,10 @@ func (a Adder) addFrom(copyPath, to string) (err error) {
 			return memory.Errorf(memory.Invalid, "%v", err)
 		}
 	}
-	if err := errors.Join(os.Chmod(staging, 0o755), os.MkdirAll(filepath.Dir(to), 0o755)); err != nil {
+	if err := errors.Join(os.Chmod(staging, 0o755), os.MkdirAll(filepath.Dir(target), 0o755)); err != nil {
 		return err
 	}
-	return os.Rename(staging, to)
+	return os.Rename(staging, target)
 }
 
 // relativeTo returns the name of a file relative to the folder root, and whether the file is in that folder.
@@ -153,9 +153,9 @@ func copyFile(e copiedFile, name, target string) (File, error) {
 	if !e.mode.IsRegular() {
 		return File{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
 	}
-	most := int64(maxOtherFileBytes)
+	maxBytes := int64(maxOtherFileBytes)
 	if name == weightsFile {
-		most = maxWeightsBytes
+		maxBytes = maxWeightsBytes
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return File{}, err
@@ -169,12 +169,12 @@ func copyFile(e copiedFile, name, target string) (File, error) {
 		return File{}, errors.Join(err, r.Close())
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(r, most+1))
+	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(r, maxBytes+1))
 	if err := errors.Join(err, w.Close(), r.Close()); err != nil {
 		return File{}, fmt.Errorf("read %s: %w", e.name, err)
 	}
-	if n > most {
-		return File{}, memory.Errorf(memory.Invalid, "%s is larger than %d MiB", e.name, most>>20)
+	if n > maxBytes {
+		return File{}, memory.Errorf(memory.Invalid, "%s is larger than %d MiB", e.name, maxBytes>>20)
 	}
 	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
@@ -231,7 +231,7 @@ func ignoreShortRead(err error) error {
 
 // cleanEntryName returns the clean name of an archive's entry, or [memory.Invalid] if extracting the entry would
 // write outside the target folder.
-func localPath(name string) (string, error) {
+func cleanEntryName(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
 		return clean, nil
 	}
@@ -266,7 +266,7 @@ func (archive zipCopy) eachFile(yield func(copiedFile) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for _, f := range r.File {
-		name, err := localPath(f.Name)
+		name, err := cleanEntryName(f.Name)
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (archive tarCopy) eachFile(yield func(copiedFile) error) (err error) {
 		case err != nil:
 			return memory.Errorf(memory.Invalid, "read the archive: %v", err)
 		}
-		name, err := localPath(h.Name)
+		name, err := cleanEntryName(h.Name)
 		if err != nil {
 			return err
 		}

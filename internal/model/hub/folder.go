@@ -142,7 +142,7 @@ func (f File) verify(path string) error {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	defer func() { _ = r.Close() }() // the file was only read
-	h, want := f.hash()
+	h, want := f.newHash()
 	if h == nil {
 		return fmt.Errorf("%s has no recorded hash", f.Name)
 	}
@@ -159,7 +159,7 @@ func (f File) verify(path string) error {
 }
 
 // newHash returns a hash function for the file's content and the expected sum, or nil if no hash is recorded.
-func (f File) hash() (hash.Hash, string) {
+func (f File) newHash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":
 		return sha256.New(), f.SHA256

@@ -97,9 +97,9 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	to := filepath.Join(p.Dir, local)
-	if _, err := os.Stat(to); err == nil {
-		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; loci models verify %s checks whether it is complete, loci models remove %s removes it", local, to, local, local)
+	target := filepath.Join(p.Dir, local)
+	if _, err := os.Stat(target); err == nil {
+		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; loci models verify %s checks whether it is complete, loci models remove %s removes it", local, target, local, local)
 	}
 	m, err := p.requestManifest(ctx, repository)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.WriteFile(filepath.Join(staging, manifestFile), append(data, '\n'), 0o644); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	if err := os.Rename(staging, to); err != nil {
+	if err := os.Rename(staging, target); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
 	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails if another download uses the folder
@@ -133,8 +133,8 @@ func (o *unreachableError) Unwrap() error { return o.cause }
 
 // withAdvice adds the model's name to an error and, if the hub is unreachable, how to get the files otherwise.
 func (p Puller) withAdvice(err error, local string) error {
-	var away *unreachableError
-	if !errors.As(err, &away) {
+	var unreachable *unreachableError
+	if !errors.As(err, &unreachable) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
 	return memory.Errorf(memory.Unavailable, "pull %s: %v. Repeat the command to continue the download. Without access to %s, set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
@@ -185,7 +185,7 @@ func (p Puller) requestManifest(ctx context.Context, repository string) (*Manife
 		if s.LFS != nil {
 			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
 		}
-		if h, _ := f.hash(); h == nil || f.Size <= 0 {
+		if h, _ := f.newHash(); h == nil || f.Size <= 0 {
 			return nil, fmt.Errorf("%s returned no size or hash for %s", p.URL, s.Name)
 		}
 		m.Files = append(m.Files, f)
@@ -222,7 +222,7 @@ func (p Puller) request(ctx context.Context, address string, offset int64) (*htt
 // fetchFile downloads one file to target, unless target is already complete. It resumes an earlier attempt.
 func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target string) error {
 	if f.verify(target) == nil {
-		p.report(f, f.Size)
+		p.reportProgress(f, f.Size)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -245,22 +245,22 @@ func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string)
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	have, err := w.Seek(0, io.SeekEnd)
+	offset, err := w.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	if have >= f.Size { // complete or invalid; fetchFile checks the hash
+	if offset >= f.Size { // complete or invalid; fetchFile checks the hash
 		return nil
 	}
-	resp, err := p.request(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
+	resp, err := p.request(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, offset)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // the body was read, or is not needed
 	switch {
-	case resp.StatusCode == http.StatusPartialContent && have > 0 && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case resp.StatusCode == http.StatusPartialContent && offset > 0 && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", offset)):
 	case resp.StatusCode == http.StatusOK: // the server sends the whole file
-		if have, err = w.Seek(0, io.SeekStart); err != nil {
+		if offset, err = w.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		if err := w.Truncate(0); err != nil {
@@ -269,17 +269,17 @@ func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string)
 	default:
 		return &unreachableError{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
-	n, err := io.Copy(w, &progressReader{source: io.LimitReader(resp.Body, f.Size-have), report: func(n int64) { p.report(f, have+n) }})
+	n, err := io.Copy(w, &progressReader{source: io.LimitReader(resp.Body, f.Size-offset), report: func(n int64) { p.reportProgress(f, offset+n) }})
 	if err != nil {
-		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes: %w", offset+n, f.Size, err)}
 	}
-	if have+n < f.Size {
-		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
+	if offset+n < f.Size {
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes", offset+n, f.Size)}
 	}
 	return nil
 }
 
-func (p Puller) report(f File, downloaded int64) {
+func (p Puller) reportProgress(f File, downloaded int64) {
 	if p.Progress != nil {
 		p.Progress(f.Name, downloaded, f.Size)
 	}

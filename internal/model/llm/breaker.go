@@ -78,7 +78,7 @@ func (b *breaker) recordFailure(err error) {
 		pause = min(firstPause<<min(extra, 8), longestPause)
 	}
 	if f := asFailure(err); f != nil {
-		pause = max(pause, min(f.delay, maxRetryAfter))
+		pause = max(pause, min(f.retryDelay, maxRetryAfter))
 	}
 	b.pauseEnd = time.Now().Add(pause)
 }

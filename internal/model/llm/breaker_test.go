@@ -175,11 +175,11 @@ func TestABatchThatTakesTooLongIsSmallerNextTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)
 		m.thinks.Store(int64(time.Hour))
-		if _, err := e.Embed(t.Context(), memory.AsDocument, make([]string, embedBatch)...); !errors.Is(err, memory.Unavailable) {
+		if _, err := e.Embed(t.Context(), memory.AsDocument, make([]string, maxBatchTexts)...); !errors.Is(err, memory.Unavailable) {
 			t.Fatal(err)
 		}
-		if n := e.maxBatch.Load(); n != embedBatch/2 {
-			t.Errorf("the next request holds %d texts, want %d", n, embedBatch/2)
+		if n := e.maxBatch.Load(); n != maxBatchTexts/2 {
+			t.Errorf("the next request holds %d texts, want %d", n, maxBatchTexts/2)
 		}
 	})
 }

@@ -36,7 +36,7 @@ var ErrNoModel = errors.New("no model is available")
 
 // New returns a client. It returns [memory.Invalid] if the base URL is invalid.
 func New(o Options) (*Client, error) {
-	at, err := newEndpoint(o)
+	server, err := newEndpoint(o)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func New(o Options) (*Client, error) {
 		o.Transport = newTransport()
 	}
 	return &Client{
-		server: at,
+		server: server,
 		http: http.Client{
 			Transport: o.Transport,
 			// The API key must not be sent to the target of a redirect.
@@ -53,7 +53,7 @@ func New(o Options) (*Client, error) {
 		model:        o.Model,
 		timeout:      cmp.Or(o.Timeout, DefaultTimeout),
 		retryTimeout: cmp.Or(o.RetryTimeout, DefaultRetryTimeout),
-		maxTries:     cmp.Or(o.MaxTries, DefaultTries),
+		maxTries:     cmp.Or(o.MaxTries, DefaultMaxTries),
 		forms:        map[string]requestForm{},
 	}, nil
 }
@@ -66,8 +66,8 @@ func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, e
 	}
 	m := c.formOf(p.Model)
 	for {
-		got, err := c.chat(ctx, p, m)
-		next, retry := m.next(p, err)
+		got, err := c.requestCompletion(ctx, p, m)
+		next, retry := m.nextForm(p, err)
 		switch {
 		case retry:
 			m = next
@@ -119,8 +119,8 @@ func (c *Client) rememberForm(model string, m requestForm) {
 }
 
 // requestCompletion sends one request in one form and returns the completion.
-func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (completion, error) {
-	request, err := json.Marshal(m.request(p))
+func (c *Client) requestCompletion(ctx context.Context, p memory.Prompt, m requestForm) (completion, error) {
+	request, err := json.Marshal(m.buildRequest(p))
 	if err != nil {
 		return completion{}, memory.Errorf(memory.Invalid, "encode the request %q: %w", p.Name, err)
 	}
@@ -139,15 +139,15 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (comp
 }
 
 // apiKeyContextKey is the context key of [WithKey].
-type keyContext struct{}
+type apiKeyContextKey struct{}
 
 // WithKey returns a context whose requests use this API key instead of the client's key.
 func WithKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, keyContext{}, key)
+	return context.WithValue(ctx, apiKeyContextKey{}, key)
 }
 
 // maxResponseBytes is the maximum size of a response. It limits the memory that a faulty server can use.
-const maxAnswer = 16 << 20
+const maxResponseBytes = 16 << 20
 
 // send makes one attempt and returns the body of a successful response. It fails if the server sends no data
 // for the time c.timeout.
@@ -174,11 +174,11 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	at := c.server
-	if key, ok := ctx.Value(keyContext{}).(string); ok {
-		at.key = key
+	server := c.server
+	if key, ok := ctx.Value(apiKeyContextKey{}).(string); ok {
+		server.key = key
 	}
-	at.setKey(req.Header)
+	server.setKey(req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, &failure{err: c.server.unavailable("%w", withoutURL(err)), canRetry: true}
@@ -188,15 +188,15 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer, err = readStream(resp.Body, max(minReplyLimit, len(body)), func() { silenceTimer.Reset(c.timeout) })
 	} else {
-		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
 	}
 	switch {
 	case err != nil:
 		return nil, &failure{err: c.server.unavailable("the answer was cut off: %w", err), canRetry: true}
-	case len(answer) > maxAnswer:
-		return nil, c.server.unavailable("the answer is larger than %d bytes", maxAnswer)
+	case len(answer) > maxResponseBytes:
+		return nil, c.server.unavailable("the answer is larger than %d bytes", maxResponseBytes)
 	}
-	return at.checkAnswer(resp, body, answer)
+	return server.checkAnswer(resp, body, answer)
 }
 
 // checkAnswer returns the body of a response, or an error. Some servers send errors with status 200. The
@@ -217,7 +217,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 	if isJSON && !failed && (answer.Error == nil || string(answer.Error) == "null") {
 		return body, nil
 	}
-	text, status := errorText(answer.Error), resp.StatusCode
+	text, status := errorMessage(answer.Error), resp.StatusCode
 	switch {
 	case !isJSON && !failed:
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -234,16 +234,16 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 		cleaned = http.StatusText(status) + " (message hidden: it quotes the request)"
 	}
 	return nil, &failure{
-		err:      e.unavailable("status %d: %s", status, cleaned),
-		status:   status,
-		text:     text,
-		canRetry: !structured && isRetryable(status) || !failed,
-		delay:    retryAfter(resp.Header, time.Now()),
+		err:        e.unavailable("status %d: %s", status, cleaned),
+		status:     status,
+		text:       text,
+		canRetry:   !structured && isRetryableStatus(status) || !failed,
+		retryDelay: retryAfter(resp.Header, time.Now()),
 	}
 }
 
 // errorMessage returns the message in an error field, which is an object or a string.
-func errorText(raw json.RawMessage) string {
+func errorMessage(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`
 	}

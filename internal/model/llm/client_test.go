@@ -236,16 +236,16 @@ func TestBadAnswersAreUnavailable(t *testing.T) {
 		{"error as detail", answer{status: 403, body: `{"detail":"not yours"}`}, "403: not yours", 1},
 		{"error as list", answer{status: 403, body: `{"error":[1]}`}, "403: [1]", 1},
 		{"error without words", answer{status: 403, body: `{}`}, "403: Forbidden", 1},
-		{"too many requests", refuses(429, "slow down"), "429: slow down", DefaultTries},
-		{"gateway's page", html, "502: Bad Gateway", DefaultTries},
-		{"a page where JSON was due", page, "200: text/html instead of JSON", DefaultTries},
-		{"error with status 200", refuses(200, "provider is down"), "200: provider is down", DefaultTries},
+		{"too many requests", refuses(429, "slow down"), "429: slow down", DefaultMaxTries},
+		{"gateway's page", html, "502: Bad Gateway", DefaultMaxTries},
+		{"a page where JSON was due", page, "200: text/html instead of JSON", DefaultMaxTries},
+		{"error with status 200", refuses(200, "provider is down"), "200: provider is down", DefaultMaxTries},
 		{"redirect", answer{status: 307, header: map[string]string{"Location": "http://evil.test/"}, body: "{}"}, "307", 1},
 		{"no choices", answer{status: 200, body: `{"choices":[]}`}, "no choice", 1},
-		{"cut off", answer{status: 200, body: `{"choices":[{"mess`}, "instead of JSON", DefaultTries},
+		{"cut off", answer{status: 200, body: `{"choices":[{"mess`}, "instead of JSON", DefaultMaxTries},
 		{"wrong types", answer{status: 200, body: `{"choices":"none"}`}, "invalid answer", 1},
 		{"refusal", answer{status: 200, body: `{"model":"m","choices":[{"message":{"content":null,"refusal":"I will not"}}]}`}, "refused to answer", 1},
-		{"connection refused", answer{err: errors.New("connection refused")}, "models.test: connection refused", DefaultTries},
+		{"connection refused", answer{err: errors.New("connection refused")}, "models.test: connection refused", DefaultMaxTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -402,7 +402,7 @@ func TestAnswerCutOffByTheServer(t *testing.T) {
 }
 
 func TestAnswerPastTheLimit(t *testing.T) {
-	s := &script{answers: []answer{{status: 200, body: strings.Repeat(" ", maxAnswer+1)}}}
+	s := &script{answers: []answer{{status: 200, body: strings.Repeat(" ", maxResponseBytes+1)}}}
 	if _, err := client(t, s).Complete(t.Context(), memory.Prompt{User: "Hi"}); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("error %v; want unavailable, larger than the limit", err)
 	}
@@ -424,7 +424,7 @@ func FuzzComplete(f *testing.F) {
 	f.Add(400, `{"error":{"message":"no"}}`)
 	f.Add(200, `{"choices":[{"message":{"content":[{"text":1}]}}]}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		if status < 200 || status > 599 || isRetryable(status) {
+		if status < 200 || status > 599 || isRetryableStatus(status) {
 			return
 		}
 		c := client(t, &script{answers: []answer{{status: status, body: body}}})

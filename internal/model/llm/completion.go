@@ -19,9 +19,9 @@ type completion struct {
 
 // choice contains the whole message or, in an event of a stream, the next part of the message.
 type choice struct {
-	Message replyMessage `json:"message"`
-	Delta   replyMessage `json:"delta"`
-	Finish  string       `json:"finish_reason"`
+	Message      replyMessage `json:"message"`
+	Delta        replyMessage `json:"delta"`
+	FinishReason string       `json:"finish_reason"`
 }
 
 type replyMessage struct {

@@ -21,8 +21,8 @@ import (
 const (
 	// A request has at most maxBatchTexts texts with maxBatchBytes bytes together. Servers accept some 30 to
 	// 2,000 texts with 16,000 tokens; if a server refuses a batch, Loci halves the number of texts.
-	embedBatch = 64
-	embedBytes = 64 << 10
+	maxBatchTexts = 64
+	maxBatchBytes = 64 << 10
 
 	// maxEmbedText is the length in bytes to which longer texts are cut: models ignore the rest of a longer
 	// text, and some servers refuse it.
@@ -32,7 +32,7 @@ const (
 	minEmbedText = 512
 
 	// blankText is sent instead of a text without words, since servers refuse empty texts.
-	blank = "."
+	blankText = "."
 
 	// questionTime is the time limit of a request to the server while a user waits for an answer.
 	questionTime = 2 * time.Second
@@ -63,7 +63,7 @@ var embedAPIs = []struct{ domain, field, question, document string }{
 
 // NewEmbedder returns an embedder for the model in o and sends no request. questionPrefix and
 // documentPrefix are prefixes of the embedded texts; they are ignored if the server adds prefixes.
-func NewEmbedder(o Options, question, document string) (*Embedder, error) {
+func NewEmbedder(o Options, questionPrefix, documentPrefix string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
 	}
@@ -72,16 +72,16 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 		return nil, err
 	}
 	e := &Embedder{client: c}
-	e.maxBatch.Store(embedBatch)
+	e.maxBatch.Store(maxBatchTexts)
 	for _, api := range embedAPIs {
 		asOpenAI := strings.Contains(c.server.base.Path, "/compatibility/") || // the OpenAI-compatible API of Cohere
 			strings.HasPrefix(o.Model, "jina-embeddings-v2") // these models do not support the field
-		if c.server.under(api.domain) && !asOpenAI {
-			e.kindField, question, document = api.field, api.question, api.document
+		if c.server.isUnder(api.domain) && !asOpenAI {
+			e.kindField, questionPrefix, documentPrefix = api.field, api.question, api.document
 			e.isCohere = strings.HasPrefix(api.domain, "cohere.")
 		}
 	}
-	e.kindValues = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
+	e.kindValues = map[memory.EmbedAs]string{memory.AsQuestion: questionPrefix, memory.AsDocument: documentPrefix}
 	return e, nil
 }
 
@@ -134,7 +134,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	for _, part := range e.batches(texts) {
 		vectors, err := e.requestVectors(ctx, e.client.call, as, part)
 		if mayConcernTexts(err) {
-			vectors, err = e.embedSmaller(ctx, as, part, err)
+			vectors, err = e.embedRefusedBatch(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
 			e.maxBatch.Store(int64(len(part) / 2)) // the next attempt of the job sends fewer texts
@@ -153,7 +153,7 @@ func (e *Embedder) batches(texts []string) (batches [][]string) {
 	maxTexts, size := int(e.maxBatch.Load()), 0
 	for i, t := range texts {
 		size += min(len(t), maxEmbedText)
-		if last := len(batches) - 1; last < 0 || len(batches[last]) >= maxTexts || size > embedBytes {
+		if last := len(batches) - 1; last < 0 || len(batches[last]) >= maxTexts || size > maxBatchBytes {
 			batches, size = append(batches, texts[i:i:len(texts)]), min(len(t), maxEmbedText)
 		}
 		last := len(batches) - 1
@@ -170,10 +170,10 @@ func mayConcernTexts(err error) bool {
 }
 
 // embedRefusedBatch embeds texts that the server refused as one batch, or fails if even a blank text is refused.
-func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
-	blankVector, err := e.requestVectors(ctx, e.client.send, as, []string{blank})
+func (e *Embedder) embedRefusedBatch(ctx context.Context, as memory.EmbedAs, texts []string, refusal error) ([][]float32, error) {
+	blankVector, err := e.requestVectors(ctx, e.client.send, as, []string{blankText})
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "the server refuses every text: %v", refused)
+		return nil, memory.Errorf(memory.Unavailable, "the server refuses every text: %v", refusal)
 	}
 	return e.embedHalves(ctx, as, texts, blankVector)
 }
@@ -217,7 +217,7 @@ func (e *Embedder) requestVectors(ctx context.Context, send func(ctx context.Con
 	input := make([]string, len(texts))
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
-			t = blank
+			t = blankText
 		}
 		input[i] = text.Clip(t, maxEmbedText)
 		if e.kindField == "" {

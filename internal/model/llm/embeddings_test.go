@@ -53,14 +53,14 @@ func embedderAt(t *testing.T, answer http.HandlerFunc) *Embedder {
 func TestTextsAreEmbeddedInBatchesAndComeInOrder(t *testing.T) {
 	var requests []int
 	e := vectorServer(t, &requests)
-	texts := make([]string, embedBatch+2)
+	texts := make([]string, maxBatchTexts+2)
 	for i := range texts {
 		texts[i] = strings.Repeat("x", i)
 	}
 	texts[1] = strings.Repeat("é", maxEmbedText)
 	got, err := e.Embed(context.Background(), memory.AsDocument, texts...)
-	if err != nil || len(got) != len(texts) || fmt.Sprint(requests) != fmt.Sprint([]int{embedBatch, 2}) {
-		t.Fatalf("%d vectors in requests of %v, %v; want %d in %d and 2", len(got), requests, err, len(texts), embedBatch)
+	if err != nil || len(got) != len(texts) || fmt.Sprint(requests) != fmt.Sprint([]int{maxBatchTexts, 2}) {
+		t.Fatalf("%d vectors in requests of %v, %v; want %d in %d and 2", len(got), requests, err, len(texts), maxBatchTexts)
 	}
 	for i, v := range got {
 		length := max(1, i) // nothing is sent as a full stop
@@ -189,7 +189,7 @@ func TestATextThatBreaksAServerHoldsUpNoOther(t *testing.T) {
 
 func TestRequestsHoldSoManyBytes(t *testing.T) {
 	e, requests := picky(t, 400, 64, 1<<20)
-	texts := slices.Repeat([]string{strings.Repeat("x", embedBytes/4)}, 9)
+	texts := slices.Repeat([]string{strings.Repeat("x", maxBatchBytes/4)}, 9)
 	if got, err := e.Embed(t.Context(), memory.AsDocument, texts...); err != nil || len(got) != 9 || fmt.Sprint(*requests) != "[4 4 1]" {
 		t.Errorf("%d vectors in requests of %v, %v; want 9 in 4, 4 and 1", len(got), *requests, err)
 	}

@@ -32,7 +32,7 @@ const (
 	DefaultRetryTimeout = time.Minute
 
 	// DefaultMaxTries is the default maximum number of attempts of one request.
-	DefaultTries = 5
+	DefaultMaxTries = 5
 
 	// headerTimeout is the time limit for the response headers of a forwarded request. It is long, since
 	// reasoning models send no data for minutes.
@@ -90,18 +90,20 @@ func (e endpoint) setKey(h http.Header) {
 	for _, name := range []string{"Authorization", "Api-Key", "X-Api-Key"} {
 		h.Del(name)
 	}
-	if e.under("anthropic.com") && h.Get("Anthropic-Version") != "" {
+	if e.isUnder("anthropic.com") && h.Get("Anthropic-Version") != "" {
 		h.Set("X-Api-Key", e.key) // Anthropic's own API reads keys only from this header
 		return
 	}
 	h.Set("Authorization", "Bearer "+e.key)
-	if e.under("azure.com") {
+	if e.isUnder("azure.com") {
 		h.Set("Api-Key", e.key) // Azure reads keys from this header, and access tokens from Authorization
 	}
 }
 
 // isUnder reports whether the server's host is a subdomain of domain.
-func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
+func (e endpoint) isUnder(domain string) bool {
+	return strings.HasSuffix(e.base.Hostname(), "."+domain)
+}
 
 // unavailable returns an [memory.Unavailable] error that names the server's host.
 func (e endpoint) unavailable(format string, args ...any) error {

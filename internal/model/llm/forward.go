@@ -25,16 +25,16 @@ type Forwarder struct {
 // NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o: a
 // forwarded request lasts as long as its client waits. An invalid base URL is [memory.Invalid].
 func NewForwarder(o Options) (*Forwarder, error) {
-	at, err := newEndpoint(o)
+	server, err := newEndpoint(o)
 	if err != nil {
 		return nil, err
 	}
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
-	f := &Forwarder{server: at, transport: o.Transport}
+	f := &Forwarder{server: server, transport: o.Transport}
 	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
-		if fields := strings.Fields(plainName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !at.under(fields[1])) {
+		if fields := strings.Fields(normalizeHeaderName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !server.isUnder(fields[1])) {
 			f.dropPatterns = append(f.dropPatterns, fields[0])
 		}
 	}
@@ -47,11 +47,13 @@ func NewForwarder(o Options) (*Forwarder, error) {
 var identityHeaders string
 
 // normalizeHeaderName returns the name or pattern of a header in lower case, with - for _.
-func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
+func normalizeHeaderName(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
 
 // isDropped reports whether the header is not forwarded.
 func (f *Forwarder) isDropped(name string) (drop bool) {
-	name = plainName(name)
+	name = normalizeHeaderName(name)
 	for _, pattern := range f.dropPatterns {
 		pattern, keep := strings.CutPrefix(pattern, "-")
 		if prefix, isPrefix := strings.CutSuffix(pattern, "*"); pattern == name || isPrefix && strings.HasPrefix(name, prefix) {
@@ -104,7 +106,7 @@ func (f *Forwarder) Close() {
 
 // hopByHopHeaders are the headers that apply to one connection only (RFC 9110, 7.6.1), and Expect, which
 // Loci's HTTP server has handled.
-var hopByHop = []string{
+var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 }
@@ -123,7 +125,7 @@ func (f *Forwarder) forwardedHeader(clientHeader http.Header) http.Header {
 	h.Del("Cookie")
 	for name := range h {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.isDropped(name) {
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwardingHeader(canonical) || f.isDropped(name) {
 			delete(h, name)
 		}
 	}
@@ -136,7 +138,7 @@ func dropHopByHop(h http.Header) {
 			h.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range hopByHop {
+	for _, name := range hopByHopHeaders {
 		h.Del(name)
 	}
 }

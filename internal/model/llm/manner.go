@@ -18,12 +18,12 @@ type requestForm struct {
 
 // request is the body of a chat completion request.
 type request struct {
-	Model       string    `json:"model"`
-	Messages    []message `json:"messages"`
-	Stream      bool      `json:"stream"`
-	Options     any       `json:"stream_options,omitempty"`
-	Temperature *float64  `json:"temperature,omitempty"`
-	Format      any       `json:"response_format,omitempty"`
+	Model          string    `json:"model"`
+	Messages       []message `json:"messages"`
+	Stream         bool      `json:"stream"`
+	StreamOptions  any       `json:"stream_options,omitempty"`
+	Temperature    *float64  `json:"temperature,omitempty"`
+	ResponseFormat any       `json:"response_format,omitempty"`
 }
 
 type message struct {
@@ -45,10 +45,10 @@ type jsonSchema struct {
 // schemaIntro precedes the schema in the prompt if the server does not support response_format.
 const schemaIntro = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
-func (m requestForm) request(p memory.Prompt) request {
+func (m requestForm) buildRequest(p memory.Prompt) request {
 	r := request{Model: p.Model, Stream: !m.unstreamed}
 	if r.Stream {
-		r.Options = map[string]bool{"include_usage": true}
+		r.StreamOptions = map[string]bool{"include_usage": true}
 	}
 	if !m.noTemperature {
 		r.Temperature = &p.Temperature
@@ -58,7 +58,7 @@ func (m requestForm) request(p memory.Prompt) request {
 		if m.schemaInPrompt {
 			system = strings.TrimSpace(system + "\n\n" + schemaIntro + string(p.Schema))
 		} else {
-			r.Format = responseFormat{Type: "json_schema", Schema: jsonSchema{schemaName(p.Name), true, p.Schema}}
+			r.ResponseFormat = responseFormat{Type: "json_schema", Schema: jsonSchema{schemaName(p.Name), true, p.Schema}}
 		}
 	}
 	if system != "" {
@@ -85,7 +85,7 @@ func schemaName(prompt string) string {
 
 // nextForm returns the form for another attempt, without a feature that the server refused, or false if no
 // other form may succeed. A server may also ignore the schema: callers must validate the reply.
-func (m requestForm) next(p memory.Prompt, err error) (requestForm, bool) {
+func (m requestForm) nextForm(p memory.Prompt, err error) (requestForm, bool) {
 	f := asFailure(err)
 	if f == nil {
 		return m, false

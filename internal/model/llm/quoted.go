@@ -11,16 +11,16 @@ import (
 // minQuoteLength is the minimum length in bytes of a repeated part that counts as a quote.
 const minQuoteLength = 16
 
-var quotedText = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
+var quotedPattern = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
 // quotesRequest reports whether a server's error message repeats a text of the request: at least
 // [minQuoteLength] bytes, or a shorter part in quotation marks.
 func quotesRequest(request []byte, message string) bool {
-	texts := textsOf(request)
+	texts := requestTexts(request)
 	inRequest := func(s string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s) })
 	}
-	for _, m := range quotedText.FindAllStringSubmatch(message, -1) {
+	for _, m := range quotedPattern.FindAllStringSubmatch(message, -1) {
 		if inRequest(m[1]) {
 			return true
 		}
@@ -34,7 +34,7 @@ func quotesRequest(request []byte, message string) bool {
 }
 
 // requestTexts returns the texts in a request: its messages, or the texts to embed or rerank.
-func textsOf(request []byte) (texts []string) {
+func requestTexts(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {
 		return nil

@@ -26,8 +26,8 @@ type Reranker struct {
 // Bits of a variant of the request. variantTexts means the format of text-embeddings-inference, not that of
 // Jina, Cohere, vLLM and llama.cpp; variantOutsideV1 means the parent of /v1, not the base URL.
 const (
-	asTexts int32 = 1 << iota
-	outsideV1
+	variantTexts int32 = 1 << iota
+	variantOutsideV1
 )
 
 var _ memory.Reranker = (*Reranker)(nil)
@@ -73,7 +73,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 	defer cancel()
 	err = r.try(ctx, func() (firstErr error) {
 		tried := map[int32]bool{}
-		for variant := r.variant.Load(); !tried[variant] && int(variant/outsideV1) < len(r.clients); {
+		for variant := r.variant.Load(); !tried[variant] && int(variant/variantOutsideV1) < len(r.clients); {
 			tried[variant] = true
 			var err error
 			if scores, err = r.requestScores(ctx, variant, question, texts); err == nil {
@@ -83,9 +83,9 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 			firstErr = cmp.Or(firstErr, err)
 			switch f := asFailure(err); {
 			case f != nil && f.isRefusal():
-				variant ^= asTexts
+				variant ^= variantTexts
 			case f != nil && f.status == http.StatusNotFound:
-				variant ^= outsideV1
+				variant ^= variantOutsideV1
 			}
 		}
 		return firstErr
@@ -97,13 +97,13 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 }
 
 func (r *Reranker) requestScores(ctx context.Context, variant int32, question string, texts []string) ([]float32, error) {
-	client := r.clients[variant/outsideV1]
+	client := r.clients[variant/variantOutsideV1]
 	clipped := make([]string, len(texts))
 	for i, t := range texts {
 		clipped[i] = text.Clip(t, maxEmbedText)
 	}
 	request := map[string]any{"model": client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
-	if variant&asTexts != 0 {
+	if variant&variantTexts != 0 {
 		delete(request, "documents")
 		request["texts"], request["truncate"] = clipped, true
 	}

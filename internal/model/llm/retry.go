@@ -14,19 +14,19 @@ import (
 
 // failure is the error of a failed attempt.
 type failure struct {
-	err      error
-	status   int           // HTTP status; 0 if there was no response
-	text     string        // server's unchanged error message
-	canRetry bool          // whether a retry may succeed
-	delay    time.Duration // delay before a retry as requested by the server; 0 if the server requests none
+	err        error
+	status     int           // HTTP status; 0 if there was no response
+	text       string        // server's unchanged error message
+	canRetry   bool          // whether a retry may succeed
+	retryDelay time.Duration // delay before a retry as requested by the server; 0 if the server requests none
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 
 // Unwrap returns the wrapped error and, for package backoff, the delay that the server requests.
 func (f *failure) Unwrap() []error {
-	if f.delay > 0 {
-		return []error{f.err, &backoff.RetryAfterError{Duration: f.delay}}
+	if f.retryDelay > 0 {
+		return []error{f.err, &backoff.RetryAfterError{Duration: f.retryDelay}}
 	}
 	return []error{f.err}
 }
@@ -34,7 +34,7 @@ func (f *failure) Unwrap() []error {
 // RateLimited reports whether the server limits the request rate, and returns the delay that the server
 // requests, or 0.
 func (f *failure) RateLimited() (delay time.Duration, ok bool) {
-	return f.delay, f.status == http.StatusTooManyRequests
+	return f.retryDelay, f.status == http.StatusTooManyRequests
 }
 
 // Status returns the HTTP status, or 0 if there was no response.
@@ -58,7 +58,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 	return answer, err
 }
 
-func isRetryable(status int) bool {
+func isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true

@@ -49,7 +49,7 @@ func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 		}
 		for _, c := range got.Choices {
 			message.Content, message.Refusal = message.Content+c.Delta.Content, message.Refusal+c.Delta.Refusal
-			done = done || c.Finish != ""
+			done = done || c.FinishReason != ""
 		}
 	}
 	if !done && size < maxStream && len(message.Content) <= limit {

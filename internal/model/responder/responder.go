@@ -96,18 +96,18 @@ func acknowledge(message string, hits []memory.Hit, effect MemoryEffect) string 
 	if message == "" {
 		return "There was nothing to answer. (" + disclaimer + ")"
 	}
-	head := effectText(message, effect)
+	sentence := effectText(message, effect)
 	if effect.ForgetRequest != "" {
-		return head + " (" + disclaimer + ")" // the answer does not repeat the forgotten text
+		return sentence + " (" + disclaimer + ")" // the answer does not repeat the forgotten text
 	}
 	related := hitLines(message, hits)
 	if len(related) > 3 {
 		related = related[:3]
 	}
 	if len(related) == 0 {
-		return head + " (" + disclaimer + ")"
+		return sentence + " (" + disclaimer + ")"
 	}
-	return head + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + disclaimer + ")"
+	return sentence + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + disclaimer + ")"
 }
 
 // hitLines renders hits as list items. Of hits with the same content, it renders only the first, and none with

@@ -37,7 +37,7 @@ func (m *Model) sequenceOf(ids []int32) sequence {
 }
 
 // pairSequence returns two texts as one sequence. The longer text is truncated until both fit.
-func (m *Model) pair(a, b []int32) sequence {
+func (m *Model) pairSequence(a, b []int32) sequence {
 	between := []int32{m.tokenizer.sep}
 	if m.tokenizer.pairing == pairRoBERTa {
 		between = append(between, m.tokenizer.sep)
@@ -63,14 +63,14 @@ func (m *Model) pair(a, b []int32) sequence {
 
 // encode encodes sequences in concurrent groups. It calls use, from several goroutines, with the index of each
 // sequence and its tokens' vectors (rows), only the first if firstOnly is true. rows is valid until use returns.
-func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, use func(i int, rows []float32)) error {
-	ends := groupEnds(texts, cap(m.workspaces))
+func (m *Model) encode(ctx context.Context, sequences []sequence, firstOnly bool, use func(i int, rows []float32)) error {
+	ends := groupEnds(sequences, cap(m.workspaces))
 	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
 		start := 0
 		if g > 0 {
 			start = ends[g-1]
 		}
-		team, err := m.acquire(ctx, texts, len(ends))
+		team, err := m.acquireTeam(ctx, sequences, len(ends))
 		if err != nil {
 			return err
 		}
@@ -79,14 +79,14 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, us
 				m.workspaces <- r
 			}
 		}()
-		rows, err := m.encoder.encode(ctx, team, texts[start:ends[g]], firstOnly)
+		rows, err := m.encoder.encode(ctx, team, sequences[start:ends[g]], firstOnly)
 		if err != nil {
 			return err
 		}
 		for i := start; i < ends[g]; i++ {
 			n := m.dims
 			if !firstOnly {
-				n *= len(texts[i].ids)
+				n *= len(sequences[i].ids)
 			}
 			use(i, rows[:n])
 			rows = rows[n:]
@@ -104,14 +104,14 @@ const (
 
 // acquireTeam waits for a workspace. If there is only one group, it also takes other free workspaces, so that
 // a single text, such as a question, is embedded sooner.
-func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team []*workspace, err error) {
+func (m *Model) acquireTeam(ctx context.Context, sequences []sequence, groups int) (team []*workspace, err error) {
 	select {
 	case r := <-m.workspaces:
 		team = append(team, r)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for groups == 1 && len(team) < maxTeam && len(texts[0].ids) >= (len(team)+1)*rowsPerHelper {
+	for groups == 1 && len(team) < maxTeam && len(sequences[0].ids) >= (len(team)+1)*rowsPerHelper {
 		select {
 		case r := <-m.workspaces:
 			team = append(team, r)
@@ -124,22 +124,22 @@ func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team
 
 // groupEnds divides sequences into groups and returns the end index of each group. A group is one sequence or
 // has at most groupTokens tokens, and all workers get about the same number of tokens.
-func groupEnds(texts []sequence, workers int) (ends []int) {
+func groupEnds(sequences []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
-	for _, t := range texts {
+	for _, t := range sequences {
 		total += len(t.ids)
 	}
 	rounds := max(1, (total+workers*groupTokens-1)/(workers*groupTokens))
-	most := (total + rounds*workers - 1) / (rounds * workers)
-	for i, t := range texts {
-		if tokens > 0 && tokens+len(t.ids) > most {
+	maxTokens := (total + rounds*workers - 1) / (rounds * workers)
+	for i, t := range sequences {
+		if tokens > 0 && tokens+len(t.ids) > maxTokens {
 			ends = append(ends, i)
 			tokens = 0
 		}
 		tokens += len(t.ids)
 	}
-	if len(texts) > 0 {
-		ends = append(ends, len(texts))
+	if len(sequences) > 0 {
+		ends = append(ends, len(sequences))
 	}
 	return ends
 }
@@ -178,11 +178,11 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 // staticBatch is the number of texts that a goroutine embeds with a static model at once.
 const staticBatch = 16
 
-func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {
+func (m *Model) embedStatic(ctx context.Context, n int, tokensOf func(i int) []int32) ([][]float32, error) {
 	out := make([][]float32, n)
 	err := parallel(ctx, (n+staticBatch-1)/staticBatch, runtime.GOMAXPROCS(0), func(block int) error {
 		for i := block * staticBatch; i < min(n, (block+1)*staticBatch); i++ {
-			out[i] = m.static.embed(tokens(i))
+			out[i] = m.static.embed(tokensOf(i))
 		}
 		return nil
 	})

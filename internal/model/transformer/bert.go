@@ -217,12 +217,12 @@ func (p *pass) newMember(number int) *teamMember {
 	m.headColumns, m.hiddenColumns, m.innerColumns = span{0, p.hiddenSize}, span{0, p.hiddenSize}, span{0, p.innerSize}
 	if p.splitsColumns {
 		together := p.hiddenSize / p.headCount // number of columns of the fewest heads that fill whole panels
-		for together%tensor.Panel != 0 {
+		for together%tensor.PanelWidth != 0 {
 			together += p.hiddenSize / p.headCount
 		}
 		m.headColumns = m.share(p.hiddenSize, together)
-		m.hiddenColumns = m.share(p.hiddenSize, tensor.Panel)
-		m.innerColumns = m.share(p.encoder.innerSize, tensor.Panel)
+		m.hiddenColumns = m.share(p.hiddenSize, tensor.PanelWidth)
+		m.innerColumns = m.share(p.encoder.innerSize, tensor.PanelWidth)
 	}
 	return m
 }
@@ -273,7 +273,7 @@ func (m *teamMember) computeLayers(ctx context.Context) {
 		l.attentionOut.addColumns(sum, x, m.shared.attentionOutput[m.rows.from*h:m.rows.to*h], m.hiddenColumns)
 		m.await(m.splitsColumns)
 		m.normalize(x, sum, &l.attentionNorm, l.attentionOut.bias)
-		m.addInner(l, sum, x)
+		m.addFeedForward(l, sum, x)
 		m.await(m.splitsColumns)
 		m.normalize(x, sum, &l.outputNorm, l.innerDown.bias)
 	}
@@ -341,11 +341,11 @@ func (m *teamMember) attend(k, v []float32, everyToken bool) {
 	scale := float32(1 / math.Sqrt(float64(width)))
 	token, row := 0, 0
 	for _, t := range m.sequences {
-		tokens, questions := len(t.ids), 1
+		tokens, queryCount := len(t.ids), 1
 		if everyToken {
-			questions = tokens
+			queryCount = tokens
 		}
-		from, to := max(row, m.rows.from), min(row+questions, m.rows.to)
+		from, to := max(row, m.rows.from), min(row+queryCount, m.rows.to)
 		for c := m.headColumns.from; c < m.headColumns.to && from < to; c += width {
 			m.keys.PackColumns(k[token*h+c:], h, width, tokens)
 			m.values.PackRows(v[token*h+c:], h, tokens, width)
@@ -360,12 +360,12 @@ func (m *teamMember) attend(k, v []float32, everyToken bool) {
 				tensor.Multiply(tensor.Matrix{Data: m.shared.attentionOutput[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
 			}
 		}
-		token, row = token+tokens, row+questions
+		token, row = token+tokens, row+queryCount
 	}
 }
 
 // addFeedForward sets sum to x plus the output of the feed-forward network for the rows of x, without bias.
-func (m *teamMember) addInner(l *layer, sum, x []float32) {
+func (m *teamMember) addFeedForward(l *layer, sum, x []float32) {
 	h, width := m.hiddenSize, m.encoder.innerSize
 	all := len(x) / h
 	parts := (all + innerBatchRows - 1) / innerBatchRows
@@ -409,10 +409,10 @@ func (d dense) addColumns(dst, residual, x []float32, columns span) {
 	d.multiply(dst, x, columns, tensor.Matrix{Data: residual[columns.from:], Stride: d.weights.Width()})
 }
 
-func (d dense) multiply(dst, x []float32, s span, initial tensor.Matrix) {
-	if s.from < s.to { // a team may have more members than there are columns to share
+func (d dense) multiply(dst, x []float32, columns span, addend tensor.Matrix) {
+	if columns.from < columns.to { // a team may have more members than there are columns to share
 		depth, width := d.weights.Depth(), d.weights.Width()
 		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
-		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), initial)
+		tensor.Multiply(tensor.Matrix{Data: dst[columns.from:], Stride: width}, a, d.weights.Columns(columns.from, columns.to), addend)
 	}
 }

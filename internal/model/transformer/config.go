@@ -99,29 +99,29 @@ func readPooling(dir fs.FS) (string, error) {
 			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
 		}
 	}
-	var ways map[string]any
-	if err := readJSON(dir, file, &ways); errors.Is(err, fs.ErrNotExist) {
+	var modes map[string]any
+	if err := readJSON(dir, file, &modes); errors.Is(err, fs.ErrNotExist) {
 		return meanPooling, nil
 	} else if err != nil {
 		return "", err
 	}
-	if ways["include_prompt"] == false {
+	if modes["include_prompt"] == false {
 		return "", fmt.Errorf("%s: include_prompt false is not supported: the tokens of a prefix are pooled like all others", file)
 	}
-	var found []string
-	for name, on := range ways {
+	var active []string
+	for name, on := range modes {
 		if way, ok := strings.CutPrefix(name, "pooling_mode_"); ok && on == true {
-			found = append(found, way)
+			active = append(active, way)
 		}
 	}
-	slices.Sort(found)
-	switch strings.Join(found, " ") {
+	slices.Sort(active)
+	switch strings.Join(active, " ") {
 	case "cls_token":
 		return clsPooling, nil
 	case "mean_tokens":
 		return meanPooling, nil
 	}
-	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, found)
+	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, active)
 }
 
 // readPrompts reads the prefixes for questions and documents, "" for none.

@@ -86,7 +86,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	for _, name := range crossEncoders {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			got, first := m.pair(m.tokenizer.ids(g.Text), m.tokenizer.ids(g.Pair)), slices.Index(g.Types, 1)
+			got, first := m.pairSequence(m.tokenizer.ids(g.Text), m.tokenizer.ids(g.Pair)), slices.Index(g.Types, 1)
 			if first < 0 {
 				first = len(g.Types)
 			}
@@ -367,9 +367,9 @@ func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
 
 // withLargeTables treats all vocabularies as large during the test.
 func withLargeTables(t testing.TB) {
-	before := largeTable
-	largeTable = 1
-	t.Cleanup(func() { largeTable = before })
+	before := largeTableRows
+	largeTableRows = 1
+	t.Cleanup(func() { largeTableRows = before })
 }
 
 // Random weights use all of their range, so 8 bits change their rows by some thousandths.

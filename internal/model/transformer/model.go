@@ -99,7 +99,7 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
-	if _, no := weights.firstPresent(staticNames...); no == nil {
+	if _, missing := weights.firstPresent(staticNames...); missing == nil {
 		return m.readStatic(weights)
 	}
 	var c config
@@ -140,15 +140,15 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	if weights.has("classifier.out_proj.weight") {
 		pooler, classifier = "classifier.dense", "classifier.out_proj"
 	}
-	cross := weights.has(classifier + ".weight")
-	if cross && c.TokenTypes < 2 && m.tokenizer.pairing == pairBERT {
+	isCrossEncoder := weights.has(classifier + ".weight")
+	if isCrossEncoder && c.TokenTypes < 2 && m.tokenizer.pairing == pairBERT {
 		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder needs 2 if its texts differ in type", c.TokenTypes)
 	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	m.dims = c.HiddenSize
-	if !cross {
+	if !isCrossEncoder {
 		m.pooling, err = readPooling(dir)
 		return err
 	}
@@ -159,9 +159,9 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	return nil
 }
 
-func readScoreHead(source *tensors, pooler, classifier string, hidden int) (*scoreHead, error) {
+func readScoreHead(source *tensors, pooler, classifier string, hiddenSize int) (*scoreHead, error) {
 	l := &tensorLoader{source: source}
-	h := &scoreHead{pooler: l.dense(hidden, hidden, pooler), weight: l.floats(classifier+".weight", 1, int64(hidden))}
+	h := &scoreHead{pooler: l.dense(hiddenSize, hiddenSize, pooler), weight: l.floats(classifier+".weight", 1, int64(hiddenSize))}
 	if bias := l.floats(classifier+".bias", 1); l.err == nil {
 		h.bias = bias[0]
 	}
@@ -216,20 +216,20 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if m.scoreHead != nil {
 		return nil, memory.Errorf(memory.Invalid, "a cross-encoder can compare texts, but not embed them")
 	}
-	tokens := func(i int) []int32 { return m.tokenizer.ids(m.prefixes[as] + texts[i]) }
+	tokensOf := func(i int) []int32 { return m.tokenizer.ids(m.prefixes[as] + texts[i]) }
 	if m.static != nil {
-		return m.embedStatic(ctx, len(texts), tokens)
+		return m.embedStatic(ctx, len(texts), tokensOf)
 	}
 	prefix := m.tokenizer.ids(m.prefixes[as])
 	var parts []sequence
-	var of []int // by part: index of the text to which it belongs
+	var textIndexes []int // by part: index of the text to which it belongs
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		parts = m.appendSequences(parts, prefix, tokens(i))
-		for len(of) < len(parts) {
-			of = append(of, i)
+		parts = m.appendSequences(parts, prefix, tokensOf(i))
+		for len(textIndexes) < len(parts) {
+			textIndexes = append(textIndexes, i)
 		}
 	}
 	vectors := make([][]float32, len(parts))
@@ -240,11 +240,11 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	out := make([][]float32, len(texts))
 	for i, v := range vectors {
-		if out[of[i]] == nil {
-			out[of[i]] = make([]float32, m.dims)
+		if out[textIndexes[i]] == nil {
+			out[textIndexes[i]] = make([]float32, m.dims)
 		}
 		for k, x := range v {
-			out[of[i]][k] += x * float32(len(parts[i].ids))
+			out[textIndexes[i]][k] += x * float32(len(parts[i].ids))
 		}
 	}
 	for _, v := range out {
@@ -289,7 +289,7 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs[i] = m.pair(asked, m.tokenizer.ids(text))
+		pairs[i] = m.pairSequence(asked, m.tokenizer.ids(text))
 	}
 	first := make([]float32, len(texts)*m.dims)
 	if err := m.encode(ctx, pairs, true, func(i int, rows []float32) { copy(first[i*m.dims:], rows) }); err != nil {

@@ -45,7 +45,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 	}
 	switch n.Type {
 	case "BertNormalizer":
-		return one(n.bert())
+		return one(n.bertNormalizer())
 	case "Sequence":
 		var all []func([]byte, string) []byte
 		for i := range n.Normalizers {
@@ -125,7 +125,7 @@ func replaceRuns(dst []byte, s, replacement string) []byte {
 //
 // The result equals that of Hugging Face's tokenizers, except for some 570 recent characters, accents and
 // punctuation of rare scripts that their Unicode tables lack, and for the order of accents that are not removed.
-func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
+func (n *normalizerFile) bertNormalizer() func(dst []byte, s string) []byte {
 	clean, chinese, lower := n.CleanText, n.SeparateChinese, n.Lowercase
 	strip := lower
 	if n.StripAccents != nil {
@@ -158,18 +158,18 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 			}
 			if chinese && isChinese(r) {
 				dst = append(dst, ' ')
-				dst = appendPlain(dst, r, strip, lower)
+				dst = appendNormalized(dst, r, strip, lower)
 				dst = append(dst, ' ')
 				continue
 			}
-			dst = appendPlain(dst, r, strip, lower)
+			dst = appendNormalized(dst, r, strip, lower)
 		}
 		return dst
 	}
 }
 
 // appendNormalized appends a character, without accents if strip is true and in lower case if lower is true.
-func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
+func appendNormalized(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return appendLower(dst, r, lower)
 	}

@@ -141,9 +141,9 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 		return err
 	}
 	for done := 0; done < rows; {
-		some := min(1024, rows-done)
+		count := min(1024, rows-done)
 		part := e
-		part.count = int64(some * width)
+		part.count = int64(count * width)
 		part.offset += int64(done*width) * valueSizes[e.dtype]
 		values, err := t.values(name, part)
 		if err != nil {
@@ -152,7 +152,7 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 		for row := range slices.Chunk(values, width) {
 			use(row)
 		}
-		done += some
+		done += count
 	}
 	return nil
 }

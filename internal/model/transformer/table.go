@@ -15,12 +15,12 @@ type embeddingTable struct {
 // tokens, multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have
 // a cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
 // benchmark to four digits.
-var largeTable = 100_000
+var largeTableRows = 100_000
 
 // readTable reads a table; a large one in small parts, so that float32 rows are not in memory all at once.
 func readTable(source *tensors, name string, rows, width int) (embeddingTable, error) {
 	t := embeddingTable{width: width}
-	if rows < largeTable {
+	if rows < largeTableRows {
 		var err error
 		t.floats, err = source.floats(name, int64(rows), int64(width))
 		return t, err

@@ -11,9 +11,9 @@ import (
 // trie finds tokens by their bytes. The nodes are numbered so that the children of a node are adjacent and
 // ordered by byte, and the children of the next node follow.
 type trie struct {
-	labels     []byte  // byte that leads to each node; node 0 is the root
-	firstChild []int32 // index of each node's first child, with one extra entry at the end
-	tokens     []int32 // number of the token that ends at each node; -1 means none
+	labels      []byte  // byte that leads to each node; node 0 is the root
+	firstChild  []int32 // index of each node's first child, with one extra entry at the end
+	tokenByNode []int32 // number of the token that ends at each node; -1 means none
 }
 
 // maxTrieNodes is the maximum number of nodes; half a million words need fewer.
@@ -27,14 +27,14 @@ func newTrie(texts []string) (*trie, error) {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(strings.Compare(texts[a], texts[b]), cmp.Compare(a, b)) })
-	t := &trie{labels: []byte{0}, tokens: []int32{-1}}
+	t := &trie{labels: []byte{0}, tokenByNode: []int32{-1}}
 	type span struct{ from, to, depth int32 } // range of order: the texts that share a node
 	spans := []span{{0, int32(len(order)), 0}}
 	for node := 0; node < len(spans); node++ {
 		t.firstChild = append(t.firstChild, int32(len(t.labels)))
 		s := spans[node]
 		for s.from < s.to && len(texts[order[s.from]]) == int(s.depth) {
-			t.tokens[node] = order[s.from]
+			t.tokenByNode[node] = order[s.from]
 			s.from++
 		}
 		for s.from < s.to {
@@ -42,7 +42,7 @@ func newTrie(texts []string) (*trie, error) {
 			for to < s.to && texts[order[to]][s.depth] == b {
 				to++
 			}
-			t.labels, t.tokens = append(t.labels, b), append(t.tokens, -1)
+			t.labels, t.tokenByNode = append(t.labels, b), append(t.tokenByNode, -1)
 			spans = append(spans, span{s.from, to, s.depth + 1})
 			s.from = to
 		}
@@ -51,7 +51,7 @@ func newTrie(texts []string) (*trie, error) {
 		}
 	}
 	t.firstChild = append(t.firstChild, int32(len(t.labels)))
-	t.tokens[0] = -1
+	t.tokenByNode[0] = -1
 	return t, nil
 }
 

@@ -14,12 +14,12 @@ import (
 // which are log probabilities.
 type unigram struct {
 	scores       []float64
-	tokens       *trie
+	tokenTrie    *trie
 	unknown      int32
 	unknownText  string      // text of the unknown token
 	unknownScore float64     // score of an unknown character
 	byteTokens   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
-	space        []byte      // text that replaces each space, and is inserted before the text
+	spaceText    []byte      // text that replaces each space, and is inserted before the text
 	splitsWords  bool        // true splits a text at white space into words, each treated as a text
 	splitsSpaces bool        // true splits before each spaceText
 }
@@ -45,7 +45,7 @@ func (p *preTokenizerFile) readMetaspace(u *unigram) error {
 	if p == nil || p.Type != "Metaspace" || p.Replacement == "" || p.PrependScheme != "" && p.PrependScheme != "always" || p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
 		return errors.New("unsupported pre_tokenizer: Unigram needs Metaspace with prepend_scheme \"always\", optionally after WhitespaceSplit")
 	}
-	u.space, u.splitsSpaces = []byte(p.Replacement), p.Split == nil || *p.Split
+	u.spaceText, u.splitsSpaces = []byte(p.Replacement), p.Split == nil || *p.Split
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (f *tokenizerFile) readUnigram(t *tokenizer) error {
 	}
 	u.unknownText = texts[u.unknown]
 	var err error
-	if u.tokens, err = newTrie(texts); err != nil {
+	if u.tokenTrie, err = newTrie(texts); err != nil {
 		return err
 	}
 	if f.Model.ByteFallback {
@@ -125,27 +125,27 @@ func (u *unigram) appendSpaced(ids []int32, text []byte, buffers *unigramBuffers
 		return ids
 	}
 	buffers.text = buffers.text[:0]
-	if text[0] != ' ' && !bytes.HasPrefix(text, u.space) {
-		buffers.text = append(buffers.text, u.space...)
+	if text[0] != ' ' && !bytes.HasPrefix(text, u.spaceText) {
+		buffers.text = append(buffers.text, u.spaceText...)
 	}
 	for _, b := range text {
 		if b == ' ' {
-			buffers.text = append(buffers.text, u.space...)
+			buffers.text = append(buffers.text, u.spaceText...)
 		} else {
 			buffers.text = append(buffers.text, b)
 		}
 	}
 	rest := buffers.text
 	for u.splitsSpaces {
-		end := bytes.Index(rest[len(u.space):], u.space)
+		end := bytes.Index(rest[len(u.spaceText):], u.spaceText)
 		if end < 0 {
 			break
 		}
-		end += len(u.space)
-		ids = u.appendBest(ids, rest[:end], buffers)
+		end += len(u.spaceText)
+		ids = u.appendBestPath(ids, rest[:end], buffers)
 		rest = rest[end:]
 	}
-	return u.appendBest(ids, rest, buffers)
+	return u.appendBestPath(ids, rest, buffers)
 }
 
 // bestPath is the most probable sequence of tokens (path) from the beginning of a text to an offset.
@@ -156,14 +156,14 @@ type bestPath struct {
 }
 
 // appendBestPath appends the tokens of the best path through a text.
-func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
+func (u *unigram) appendBestPath(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	buffers.paths = slices.Grow(buffers.paths[:0], len(text)+1)[:len(text)+1]
 	for i := range buffers.paths {
 		buffers.paths[i] = bestPath{tokenStart: -1}
 	}
 	for at := 0; at < len(text); {
 		_, size := utf8.DecodeRune(text[at:])
-		u.extend(buffers.paths, text, at, size)
+		u.extendPath(buffers.paths, text, at, size)
 		at += size
 	}
 	first := len(ids)
@@ -197,23 +197,23 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 
 // extendPath extends the path that ends at the offset at by each token that follows there. If no token is exactly
 // the next character, of size bytes, it also extends the path by that character as unknown.
-func (u *unigram) extend(paths []bestPath, text []byte, at, size int) {
+func (u *unigram) extendPath(paths []bestPath, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
 		if score += paths[at].score; paths[to].tokenStart < 0 || score > paths[to].score {
 			paths[to] = bestPath{int32(at), token, score}
 		}
 	}
-	single := false
+	coversNext := false
 	for i, node := at, int32(0); i < len(text); i++ {
-		if node = u.tokens.child(node, text[i]); node < 0 {
+		if node = u.tokenTrie.child(node, text[i]); node < 0 {
 			break
 		}
-		if token := u.tokens.tokens[node]; token >= 0 {
+		if token := u.tokenTrie.tokenByNode[node]; token >= 0 {
 			step(i+1, token, u.scores[token])
-			single = single || i+1 == at+size
+			coversNext = coversNext || i+1 == at+size
 		}
 	}
-	if !single {
+	if !coversNext {
 		step(at+size, u.unknown, u.unknownScore)
 	}
 }

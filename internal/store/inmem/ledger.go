@@ -16,14 +16,14 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 		return err
 	}
 	u.Day = memory.StartOfDay(u.Day)
-	return s.write(ctx, owner, func(draft *shelf.OwnerData) error {
-		draft.Usage = slices.Clone(draft.Usage)
-		i := slices.IndexFunc(draft.Usage, func(v memory.Usage) bool { return compareUsage(u, v) == 0 })
+	return s.write(ctx, owner, func(data *shelf.OwnerData) error {
+		data.Usage = slices.Clone(data.Usage)
+		i := slices.IndexFunc(data.Usage, func(v memory.Usage) bool { return compareUsage(u, v) == 0 })
 		if i < 0 {
-			draft.Usage = append(draft.Usage, u)
+			data.Usage = append(data.Usage, u)
 			return nil
 		}
-		draft.Usage[i].Add(u)
+		data.Usage[i].Add(u)
 		return nil
 	})
 }

@@ -94,8 +94,8 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var total memory.Counts
-	for _, sh := range s.data {
-		n := sh.Counts()
+	for _, data := range s.data {
+		n := data.Counts()
 		total.Facts += n.Facts
 		total.Pending += n.Pending
 		total.Turns += n.Turns
@@ -120,8 +120,8 @@ func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var owners []memory.Owner
-	for owner, sh := range s.data {
-		if sh.Version > 0 {
+	for owner, data := range s.data {
+		if data.Version > 0 {
 			owners = append(owners, owner)
 		}
 	}
@@ -176,16 +176,16 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 
 // Claim leases the job that has been due the longest.
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time.Duration) (memory.Job, error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(duration)); err != nil {
 		return memory.Job{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := memory.Time(s.now())
 	var due []memory.Job
-	for _, sh := range s.data {
-		sh.ExpireLeases(now)
-		if j, isDue := sh.DueJob(kinds, now); isDue {
+	for _, data := range s.data {
+		data.ExpireLeases(now)
+		if j, isDue := data.DueJob(kinds, now); isDue {
 			due = append(due, j)
 		}
 	}
@@ -199,11 +199,11 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time
 
 // Extend moves the end of a lease.
 func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration time.Duration) (extended memory.Lease, err error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(duration)); err != nil {
 		return memory.Lease{}, err
 	}
-	err = s.write(ctx, heldLease.Owner, func(draft *shelf.OwnerData) (err error) {
-		extended, err = draft.ExtendLease(heldLease, duration, memory.Time(s.now()))
+	err = s.write(ctx, heldLease.Owner, func(data *shelf.OwnerData) (err error) {
+		extended, err = data.ExtendLease(heldLease, duration, memory.Time(s.now()))
 		return err
 	})
 	return extended, err
@@ -239,7 +239,7 @@ func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...
 }
 
 // HasTombstones reports, for each turn, whether its role and text have a tombstone: see [memory.Tombstones].
-func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (buried []bool, err error) {
-	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { buried = data.MatchTombstones(turns...); return nil })
-	return buried, err
+func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (haveTombstones []bool, err error) {
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { haveTombstones = data.HasTombstones(turns...); return nil })
+	return haveTombstones, err
 }

@@ -18,12 +18,12 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 		}
 	}
 	for _, t := range traces {
-		err := s.write(ctx, t.Owner, func(draft *shelf.OwnerData) error {
-			if t.At.Before(draft.ErasedAt) || s.showsErased(t) {
+		err := s.write(ctx, t.Owner, func(data *shelf.OwnerData) error {
+			if t.At.Before(data.ErasedAt) || s.showsErased(t) {
 				return nil
 			}
-			draft.Traces[t.ID] = shelf.CopyTrace(t)
-			evictTraces(draft, maxPerOwner)
+			data.Traces[t.ID] = shelf.CopyTrace(t)
+			evictTraces(data, maxPerOwner)
 			return nil
 		})
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 // erased. The caller has locked s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
 	for owner, facts := range t.OtherOwnersFacts() {
-		if s.ownerData(owner).ShowsErased(facts) {
+		if s.ownerData(owner).HasErasedFact(facts) {
 			return true
 		}
 	}

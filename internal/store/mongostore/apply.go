@@ -14,7 +14,7 @@ import (
 // Apply makes the changes of a run: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	needed := neededIDs{runID: run.ID, memories: slices.Clone(run.Learned)}
-	needed.add(changes)
+	needed.addChanges(changes)
 	needed.addVectors(run.Vectors)
 	needed.addJobs(run.Jobs)
 	if run.Lease != nil {
@@ -43,7 +43,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	for _, t := range b.Turns {
 		needed.targets = append(needed.targets, "turn:"+t.ID)
 	}
-	needed.add(b.Changes)
+	needed.addChanges(b.Changes)
 	needed.addVectors(b.Vectors)
 	needed.addJobs(b.Jobs)
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
@@ -71,7 +71,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
-		return s.fetchErased(ctx, owner, data, run, ids)
+		return s.fetchForErasure(ctx, owner, data, run, ids)
 	}
 	err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) (err error) {
 		receipt, err = changed.Erase(owner, run, ids, s.now())
@@ -89,7 +89,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 
 // fetchForErasure loads the data for an erasure: the memories to erase, the conversations, journal entries
 // and jobs that may quote these memories, and all changes for which a model gave a reason.
-func (s *Store) fetchErased(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, run memory.Run, ids []string) error {
+func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, run memory.Run, ids []string) error {
 	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}
 	needed.addJobs(run.Jobs)
 	for _, id := range ids {
@@ -155,6 +155,6 @@ func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...
 		}
 		return s.fetchIDs(ctx, owner, data, withoutVectors, slices.Collect(maps.Keys(data.Tombstones)), "turn")
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.MatchTombstones(turns...); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.HasTombstones(turns...); return nil })
 	return out, err
 }

@@ -92,7 +92,7 @@ func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.
 	if err != nil {
 		return err
 	}
-	next := commitDoc{Owner: owner, Seq: 1, Version: data.Version, Clock: data.LastWrite, Horizon: data.OldestVersion, Erased: data.ErasedAt, Secret: data.TombstoneKey}
+	next := commitDoc{Owner: owner, Seq: 1, Version: data.Version, LastWrite: data.LastWrite, OldestVersion: data.OldestVersion, ErasedAt: data.ErasedAt, TombstoneKey: data.TombstoneKey}
 	done, err := s.commit(ctx, commitDoc{Owner: owner}, next, ops)
 	if err != nil || !done {
 		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "another server writes to the database; stop all servers first"))
@@ -127,7 +127,7 @@ func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.
 func (s *Store) CopySource(ctx context.Context) (string, error) {
 	var doc aboutDoc
 	err := s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&doc)
-	return doc.Copying, s.translate(err)
+	return doc.CopySource, s.translate(err)
 }
 
 // SetCopySource records the source when a copy into the database starts, and "" when it ends.

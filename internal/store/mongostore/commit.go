@@ -22,24 +22,24 @@ import (
 // commitDoc is a commit, with the owner's state after the commit. The collection commits contains
 // the last few commits of each owner.
 type commitDoc struct {
-	ID      string       `bson:"_id"` // owner and seq
-	Owner   memory.Owner `bson:"owner"`
-	Seq     int64        `bson:"seq"` // number of commits
-	Version int64        `bson:"version"`
-	Clock   time.Time    `bson:"clock"`             // time of the last write
-	Horizon int64        `bson:"horizon,omitempty"` // oldest version for which Since works
-	Erased  time.Time    `bson:"erased"`            // time of the last erasure; zero for none
-	Secret  string       `bson:"secret"`            // key of the tombstones' hashes
-	Attempt string       `bson:"attempt"`           // random id of the write
-	Pending bool         `bson:"pending"`           // whether documents may still be missing in their collections
+	ID            string       `bson:"_id"` // owner and seq
+	Owner         memory.Owner `bson:"owner"`
+	Seq           int64        `bson:"seq"` // number of commits
+	Version       int64        `bson:"version"`
+	LastWrite     time.Time    `bson:"clock"`             // time of the last write
+	OldestVersion int64        `bson:"horizon,omitempty"` // oldest version for which Since works
+	ErasedAt      time.Time    `bson:"erased"`            // time of the last erasure; zero for none
+	TombstoneKey  string       `bson:"secret"`            // key of the tombstones' hashes
+	Attempt       string       `bson:"attempt"`           // random id of the write
+	Pending       bool         `bson:"pending"`           // whether documents may still be missing in their collections
 }
 
 // maxCommits is the number of commits that are stored for each owner. A writer finds its own commit,
 // if the database did not answer, unless maxCommits later commits followed.
 const maxCommits = 8
 
-func (h commitDoc) newData() *shelf.OwnerData {
-	s := &shelf.OwnerData{Version: h.Version, LastWrite: h.Clock, OldestVersion: h.Horizon, ErasedAt: h.Erased, TombstoneKey: h.Secret}
+func (h commitDoc) emptyData() *shelf.OwnerData {
+	s := &shelf.OwnerData{Version: h.Version, LastWrite: h.LastWrite, OldestVersion: h.OldestVersion, ErasedAt: h.ErasedAt, TombstoneKey: h.TombstoneKey}
 	return s.Clone() // initializes the maps
 }
 
@@ -56,7 +56,7 @@ type commitPart struct {
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"`
 	Attempt string       `bson:"attempt"`
-	Part    int          `bson:"part"`
+	Number  int          `bson:"part"`
 	Writes  []docWrite   `bson:"ops"`
 }
 
@@ -81,10 +81,10 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
 	locks := s.stripeOf(owner)
-	if err := acquireLock(ctx, locks.write.TryLock); err != nil {
+	if err := acquireLock(ctx, locks.writeLock.TryLock); err != nil {
 		return err
 	}
-	defer locks.write.Unlock()
+	defer locks.writeLock.Unlock()
 	err := retryUnavailable(ctx, retry.WritePatience, func() error {
 		for wait := retry.FirstWait; ; wait = min(2*wait, retry.MaxWait) {
 			done, err := s.tryWrite(ctx, owner, loadData, do)
@@ -101,8 +101,8 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 
 // stripe has this process's locks for some owners, so that concurrent calls rarely conflict.
 type stripe struct {
-	write  sync.Mutex   // locked during a write
-	commit sync.RWMutex // locked from a commit until its documents are written
+	writeLock  sync.Mutex   // locked during a write
+	commitLock sync.RWMutex // locked from a commit until its documents are written
 }
 
 // acquireLock waits for a lock until ctx ends: a write locks it as long as the database is unavailable.
@@ -123,11 +123,11 @@ func (s *Store) stripeOf(owner memory.Owner) *stripe {
 
 // tryWrite attempts a write; done is false if another server wrote meanwhile.
 func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*shelf.OwnerData) error) (done bool, err error) {
-	last, err := s.lastCompleted(ctx, owner)
+	last, err := s.lastCompletedCommit(ctx, owner)
 	if err != nil {
 		return false, err
 	}
-	before := last.newData()
+	before := last.emptyData()
 	if err := loadData(ctx, before); err != nil {
 		return false, err
 	}
@@ -141,9 +141,9 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadF
 		return false, err
 	}
 	next := commitDoc{
-		Owner: owner, Seq: last.Seq + 1, Version: changed.Version, Clock: changed.LastWrite, Horizon: changed.OldestVersion, Erased: changed.ErasedAt, Secret: changed.TombstoneKey,
+		Owner: owner, Seq: last.Seq + 1, Version: changed.Version, LastWrite: changed.LastWrite, OldestVersion: changed.OldestVersion, ErasedAt: changed.ErasedAt, TombstoneKey: changed.TombstoneKey,
 	}
-	if len(ops) == 0 && next.Version == last.Version && next.Clock.Equal(last.Clock) {
+	if len(ops) == 0 && next.Version == last.Version && next.LastWrite.Equal(last.LastWrite) {
 		return true, nil
 	}
 	return s.commit(ctx, last, next, ops)
@@ -172,10 +172,10 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	locks := s.stripeOf(last.Owner)
-	locks.commit.Lock()
-	defer locks.commit.Unlock()
+	locks.commitLock.Lock()
+	defer locks.commitLock.Unlock()
 	err = retryUnavailable(ctx, retry.WritePatience, func() error {
-		done, err = s.insert(ctx, newCommit)
+		done, err = s.insertCommit(ctx, newCommit)
 		return err
 	})
 	if err != nil {
@@ -187,14 +187,14 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 		return false, err
 	}
 	// After an error, the next read completes the commit.
-	if err := s.complete(ctx, newCommit, pieces); err != nil && s.options.Log != nil {
+	if err := s.completeCommit(ctx, newCommit, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
 	return true, nil
 }
 
 // insertCommit inserts a commit; done is false if another server committed first.
-func (s *Store) insert(ctx context.Context, newCommit commitDoc) (done bool, err error) {
+func (s *Store) insertCommit(ctx context.Context, newCommit commitDoc) (done bool, err error) {
 	_, err = s.collection(commits).InsertOne(ctx, newCommit)
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
@@ -220,7 +220,7 @@ func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
 	size := 0
 	for _, o := range writes {
 		if n := len(out); n == 0 || size+len(o.Doc) > maxPartBytes {
-			out, size = append(out, commitPart{ID: fmt.Sprintf("%s/%d", newCommit.Attempt, n), Owner: newCommit.Owner, Seq: newCommit.Seq, Attempt: newCommit.Attempt, Part: n}), 0
+			out, size = append(out, commitPart{ID: fmt.Sprintf("%s/%d", newCommit.Attempt, n), Owner: newCommit.Owner, Seq: newCommit.Seq, Attempt: newCommit.Attempt, Number: n}), 0
 		}
 		p := &out[len(out)-1]
 		p.Writes = append(p.Writes, o)
@@ -231,8 +231,8 @@ func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
 
 // completeCommit writes a commit's documents to their collections, and marks the commit as complete. Several
 // calls for a commit, even concurrent ones, have the effect of one call.
-func (s *Store) complete(ctx context.Context, c commitDoc, list []commitPart) error {
-	for _, p := range list {
+func (s *Store) completeCommit(ctx context.Context, c commitDoc, pieces []commitPart) error {
+	for _, p := range pieces {
 		in := map[string][]docWrite{}
 		for _, o := range p.Writes {
 			in[o.Collection] = append(in[o.Collection], o)
@@ -300,7 +300,7 @@ func (s *Store) lastCommit(ctx context.Context, owner memory.Owner) (commitDoc, 
 	var h commitDoc
 	err := s.collection(commits).FindOne(ctx, ownerFilter(owner), highestSeqFirst).Decode(&h)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return commitDoc{Owner: owner, Secret: rand.Text()}, nil
+		return commitDoc{Owner: owner, TombstoneKey: rand.Text()}, nil
 	}
 	if err != nil {
 		return commitDoc{}, fmt.Errorf("read the owner's last commit: %w", err)
@@ -314,7 +314,7 @@ const otherServerTimeout = 500 * time.Millisecond
 
 // lastCompletedCommit waits until an owner's last commit is complete, and returns this commit. It
 // completes an abandoned commit.
-func (s *Store) lastCompleted(ctx context.Context, owner memory.Owner) (commitDoc, error) {
+func (s *Store) lastCompletedCommit(ctx context.Context, owner memory.Owner) (commitDoc, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.MaxWait) {
 		h, err := s.lastCommit(ctx, owner)
@@ -345,7 +345,7 @@ func (s *Store) lastCompleted(ctx context.Context, owner memory.Owner) (commitDo
 		if len(pieces) == 0 {
 			return h, memory.Errorf(memory.Unavailable, "a pending write of %s is missing in the collection %q: restore the database from a backup", h.Owner, parts)
 		}
-		if err := s.complete(ctx, h, pieces); err != nil {
+		if err := s.completeCommit(ctx, h, pieces); err != nil {
 			return h, err
 		}
 	}
@@ -355,7 +355,7 @@ const (
 	// maxReads limits the attempts of a read, each of which fails if the data changes meanwhile.
 	maxReads = 200
 	// attemptsBeforeBlock is the number of attempts after which a read blocks this process's commits.
-	politeReads = 3
+	attemptsBeforeBlock = 3
 )
 
 // read loads a part of the owner's data from one snapshot, and calls do with the data.
@@ -365,7 +365,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 	}
 	err := retryUnavailable(ctx, retry.Patience(ctx), func() error {
 		for try := range maxReads {
-			snapshot, err := s.tryRead(ctx, owner, loadData, try >= politeReads)
+			snapshot, err := s.tryRead(ctx, owner, loadData, try >= attemptsBeforeBlock)
 			if err != nil {
 				return err
 			}
@@ -381,19 +381,19 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 // tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*shelf.OwnerData, error) {
 	locks := s.stripeOf(owner)
-	if err := acquireLock(ctx, locks.commit.TryRLock); err != nil { // locked until commits of this process are complete
+	if err := acquireLock(ctx, locks.commitLock.TryRLock); err != nil { // locked until commits of this process are complete
 		return nil, err
 	}
 	if blockCommits {
-		defer locks.commit.RUnlock()
+		defer locks.commitLock.RUnlock()
 	} else {
-		locks.commit.RUnlock()
+		locks.commitLock.RUnlock()
 	}
-	h, err := s.lastCompleted(ctx, owner)
+	h, err := s.lastCompletedCommit(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	data := h.newData()
+	data := h.emptyData()
 	if err := loadData(ctx, data); err != nil {
 		return nil, err
 	}
@@ -409,13 +409,13 @@ func changedDocs(owner memory.Owner, seq int64, old, changed *shelf.OwnerData) (
 	d := docCollector{owner: owner, seq: seq, vectors: vectorsOf(changed)}
 	for target, image := range changed.States {
 		if was, there := old.States[target]; was != image {
-			in, doc := imageDoc(d.header(target), image, d.vectors[shelf.MemoryID(image)])
+			in, doc := stateDoc(d.header(target), image, d.vectors[shelf.MemoryID(image)])
 			d.add(in, !there, doc)
 		}
 	}
 	for target, image := range old.States {
 		if _, there := changed.States[target]; !there {
-			in, _ := imageDoc(header{}, image, nil)
+			in, _ := stateDoc(header{}, image, nil)
 			d.add(in, false, d.header(target)) // reads filter by owner and ignore a document without one
 		}
 	}

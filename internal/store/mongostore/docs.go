@@ -137,7 +137,7 @@ func keysOf(owner memory.Owner, kind string, ids []string) []string {
 }
 
 // stateDoc returns the collection and the document of a state.
-func imageDoc(h header, i memory.State, vectors []embedding) (string, any) {
+func stateDoc(h header, i memory.State, vectors []embedding) (string, any) {
 	switch {
 	case i.Fact != nil:
 		d := factDoc{Header: h, Owner: i.Fact.Scope.Owner, Fact: *i.Fact, Vectors: vectors}
@@ -165,11 +165,11 @@ func imageDoc(h header, i memory.State, vectors []embedding) (string, any) {
 // Each method take adds the document's content to an owner's data.
 
 func (d *factDoc) take(data *shelf.OwnerData) {
-	addImage(data, memory.State{Fact: &d.Fact}, d.Vectors)
+	addState(data, memory.State{Fact: &d.Fact}, d.Vectors)
 }
 
 func (d *linkDoc) take(data *shelf.OwnerData) {
-	addImage(data, memory.State{Link: &d.Link}, d.Vectors)
+	addState(data, memory.State{Link: &d.Link}, d.Vectors)
 }
 
 func (d *turnDoc) take(data *shelf.OwnerData) {
@@ -179,22 +179,22 @@ func (d *turnDoc) take(data *shelf.OwnerData) {
 
 func (d *summaryDoc) take(data *shelf.OwnerData) {
 	for i := range d.Summaries {
-		addImage(data, memory.State{Summary: &d.Summaries[i].Summary}, d.Vectors)
+		addState(data, memory.State{Summary: &d.Summaries[i].Summary}, d.Vectors)
 	}
 }
 
 func (d *profileDoc) take(data *shelf.OwnerData) {
 	if d.Profile.Owner != "" { // an erased entry has no owner
-		addImage(data, memory.State{Profile: &d.Profile}, nil)
+		addState(data, memory.State{Profile: &d.Profile}, nil)
 	}
 }
 
 func (d *relationDoc) take(data *shelf.OwnerData) {
-	addImage(data, memory.State{Relation: &d.Relation}, nil)
+	addState(data, memory.State{Relation: &d.Relation}, nil)
 }
 
 func (d *contextDoc) take(data *shelf.OwnerData) {
-	addImage(data, memory.State{Context: &d.Context}, nil)
+	addState(data, memory.State{Context: &d.Context}, nil)
 }
 
 func (d *conversationDoc) take(data *shelf.OwnerData) {
@@ -211,7 +211,7 @@ func (d *runDoc) take(data *shelf.OwnerData) {
 
 func (d *tombstoneDoc) take(data *shelf.OwnerData) { data.Tombstones[d.Turn] = d.Mark }
 
-func addImage(data *shelf.OwnerData, i memory.State, vectors []embedding) {
+func addState(data *shelf.OwnerData, i memory.State, vectors []embedding) {
 	data.States[i.Target()] = i
 	addVectors(data, shelf.MemoryID(i), vectors)
 }

@@ -37,8 +37,8 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 		later := bson.M{"erased": bson.M{"$gt": erased}}
 		_ = forEach(ctx, s, commits, later, options.Find(), func(h *commitDoc) bool { // after an error the next poll repeats the query
 			s.notifyErased(h.Owner)
-			if h.Erased.After(erased) {
-				erased = h.Erased
+			if h.ErasedAt.After(erased) {
+				erased = h.ErasedAt
 			}
 			return true
 		})
@@ -59,12 +59,12 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 func (s *Store) OnErase(notify func(memory.Owner)) {
 	s.erasedMu.Lock()
 	defer s.erasedMu.Unlock()
-	s.onErased = append(s.onErased, notify)
+	s.eraseListeners = append(s.eraseListeners, notify)
 }
 
 func (s *Store) notifyErased(owner memory.Owner) {
 	s.erasedMu.Lock()
-	functions := slices.Clone(s.onErased)
+	functions := slices.Clone(s.eraseListeners)
 	s.erasedMu.Unlock()
 	for _, tell := range functions {
 		tell(owner)

@@ -37,7 +37,7 @@ func decodeInto[D any, P interface {
 // targets to collections.
 var (
 	memoryCollections = []string{facts, links, summaries, turns}
-	collectionOf      = map[string]string{
+	collectionByKind  = map[string]string{
 		"fact": facts, "link": links, "turn": turns, "summary": summaries, "profile": profile, "relation": relations, "context": contexts,
 		"conversation": conversations, "job": jobs, "run": runs, "tomb": tombstones,
 	}
@@ -86,7 +86,7 @@ const maxKeys = 5000
 func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for chunk := range slices.Chunk(ids, maxKeys) {
-			if err := s.fetch(ctx, data, idFilter(anyOf(keysOf(owner, kind, chunk))), opts, collectionOf[kind]); err != nil {
+			if err := s.fetch(ctx, data, idFilter(anyOf(keysOf(owner, kind, chunk))), opts, collectionByKind[kind]); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,7 @@ type neededIDs struct {
 	conversations []string
 }
 
-func (w *neededIDs) add(changes []memory.Change) {
+func (w *neededIDs) addChanges(changes []memory.Change) {
 	for _, c := range changes {
 		w.targets = append(w.targets, c.After.Target())
 		if f := c.After.Fact; f != nil && f.Status.Live() {
@@ -144,8 +144,8 @@ func (w *neededIDs) add(changes []memory.Change) {
 	}
 }
 
-func (w *neededIDs) addJobs(list []memory.Job) {
-	for _, j := range list {
+func (w *neededIDs) addJobs(jobList []memory.Job) {
+	for _, j := range jobList {
 		w.jobs = append(w.jobs, j.ID)
 	}
 }
@@ -169,7 +169,7 @@ func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf
 		kind, id, _ := strings.Cut(target, ":")
 		ids[kind] = append(ids[kind], id)
 	}
-	for kind := range collectionOf {
+	for kind := range collectionByKind {
 		if err := s.fetchIDs(ctx, owner, data, withVectors, ids[kind], kind); err != nil {
 			return err
 		}

@@ -116,8 +116,8 @@ type Store struct {
 	mu      sync.RWMutex // read-locked by writers; guards closed
 	closed  bool
 
-	erasedMu sync.Mutex
-	onErased []func(memory.Owner) // functions of OnErase; guarded by erasedMu
+	erasedMu       sync.Mutex
+	eraseListeners []func(memory.Owner) // functions of OnErase; guarded by erasedMu
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -166,10 +166,10 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 
 // aboutDoc is the only document of the collection about.
 type aboutDoc struct {
-	ID       string `bson:"_id"`
-	Format   int    `bson:"format"`
-	Identity string `bson:"identity"`
-	Copying  string `bson:"copying,omitempty"` // source of an unfinished copy into the database; "" for none
+	ID         string `bson:"_id"`
+	Format     int    `bson:"format"`
+	Identity   string `bson:"identity"`
+	CopySource string `bson:"copying,omitempty"` // source of an unfinished copy into the database; "" for none
 }
 
 const aboutID = "loci"
@@ -192,7 +192,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	err := s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&stored)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		for _, collection := range []string{conversations, turns, summaries, profile, commits} {
-			if exists, err := s.hasAny(ctx, collection); err != nil || exists {
+			if exists, err := s.hasDocuments(ctx, collection); err != nil || exists {
 				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q, but no collection %q: use an empty database, or restore the missing collection", collection, about))
 			}
 		}
@@ -208,13 +208,13 @@ func (s *Store) prepare(ctx context.Context) error {
 		return memory.Errorf(memory.Unavailable, "the database has format %d of a later Loci, and this Loci supports format %d: start the later version", stored.Format, formatVersion)
 	}
 	for _, collection := range []string{turns, journal} {
-		if exists, err := s.hasAny(ctx, collection); err != nil || !exists {
+		if exists, err := s.hasDocuments(ctx, collection); err != nil || !exists {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if exists, err := s.hasAny(ctx, commits); err != nil || !exists {
+		if exists, err := s.hasDocuments(ctx, commits); err != nil || !exists {
 			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is missing, and the other collections cannot be read without it: restore the database from a backup", commits))
 		}
 	}
@@ -222,7 +222,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.createIndexes(ctx)
 }
 
-func (s *Store) hasAny(ctx context.Context, collection string) (bool, error) {
+func (s *Store) hasDocuments(ctx context.Context, collection string) (bool, error) {
 	err := s.collection(collection).FindOne(ctx, bson.M{}, options.FindOne().SetProjection(idFilter(1))).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return false, nil
@@ -307,7 +307,7 @@ func (s *Store) now() time.Time {
 	return time.Now().Add(time.Duration(s.clockOffset.Load()))
 }
 
-func (s *Store) collection(collection string) *mongo.Collection { return s.db.Collection(collection) }
+func (s *Store) collection(name string) *mongo.Collection { return s.db.Collection(name) }
 
 func idFilter(id any) bson.M { return bson.M{"_id": id} }
 

@@ -15,7 +15,7 @@ import (
 
 // Claim leases the job that became due first: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(lease)); err != nil {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(lease)); err != nil {
 		return memory.Job{}, err
 	}
 	for {
@@ -40,7 +40,7 @@ func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) 
 	err = forEach(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *commitDoc) bool { owners = append(owners, h.Owner); return true })
 	for _, owner := range owners {
 		if err == nil {
-			_, err = s.lastCompleted(ctx, owner)
+			_, err = s.lastCompletedCommit(ctx, owner)
 		}
 	}
 	return len(owners) > 0, err
@@ -72,7 +72,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	err = forEach(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if key := (work{d.Job.Owner, d.Job.Kind}); !busy[key] {
 			busy[key] = true // the owner's other jobs of that kind must wait
-			claimed, failed = s.claim(ctx, d.Job, now, lease)
+			claimed, failed = s.claimJob(ctx, d.Job, now, lease)
 			lostRace = lostRace || claimed.ID == ""
 		}
 		return failed == nil && claimed.ID == ""
@@ -82,7 +82,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 
 // claimJob leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
 // server claimed the job.
-func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
+func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobs: []string{job.ID}}); err != nil {
 			return err
@@ -122,16 +122,16 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 }
 
 // changeJob loads one job, calls do with it, and commits the changes.
-func (s *Store) changeJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.OwnerData) error) error {
+func (s *Store) changeJob(ctx context.Context, owner memory.Owner, jobID string, do func(*shelf.OwnerData) error) error {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
-		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{job}})
+		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{jobID}})
 	}
 	return s.write(ctx, owner, loadData, do)
 }
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, current memory.Lease, duration time.Duration) (extended memory.Lease, err error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(duration)); err != nil {
 		return memory.Lease{}, err
 	}
 	err = s.changeJob(ctx, current.Owner, current.Job, func(changed *shelf.OwnerData) (err error) {
@@ -159,11 +159,11 @@ func (s *Store) Finish(ctx context.Context, lease memory.Lease, outcome memory.O
 }
 
 // removeOldJobs removes jobs that finished long ago. To save queries, it does so only for some job ids.
-func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, job string) {
-	if !memory.DeletesDoneJobs(job) {
+func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, jobID string) {
+	if !memory.DeletesDoneJobs(jobID) {
 		return
 	}
-	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
+	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": jobID},
 		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneRetention)}}
 	_, _ = s.collection(jobs).DeleteMany(ctx, old) // after an error a later call removes the jobs
 }
@@ -182,6 +182,6 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 }
 
 // Requeue makes a parked job due now: see [memory.Queue].
-func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
-	return s.changeJob(ctx, owner, job, func(changed *shelf.OwnerData) error { return changed.Requeue(job, s.now()) })
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) error {
+	return s.changeJob(ctx, owner, jobID, func(changed *shelf.OwnerData) error { return changed.Requeue(jobID, s.now()) })
 }

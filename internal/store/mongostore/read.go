@@ -97,8 +97,8 @@ func (s *Store) fetchNewest(ctx context.Context, data *shelf.OwnerData, collecti
 
 // olderThan returns a filter for the documents after a position in a list that is sorted by two fields,
 // descending. tieField decides if sortField is equal.
-func olderThan(first string, at any, second string, id any) bson.A {
-	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, second: bson.M{"$lt": id}}}
+func olderThan(sortField string, sortValue any, tieField string, tieValue any) bson.A {
+	return bson.A{bson.M{sortField: bson.M{"$lt": sortValue}}, bson.M{sortField: sortValue, tieField: bson.M{"$lt": tieValue}}}
 }
 
 // Profile returns the active profile entries: see [memory.Facts].

@@ -76,21 +76,21 @@ func publicError(err error) error {
 	if errors.As(err, &server) {
 		switch {
 		case server.HasErrorCode(notAuthorized):
-			return unavailable("the database user lacks permission: it needs the role readWrite", err)
+			return unavailableError("the database user lacks permission: it needs the role readWrite", err)
 		case server.HasErrorCode(authenticationFailed):
-			return unavailable("the database server rejected the user or the password", err)
+			return unavailableError("the database server rejected the user or the password", err)
 		case server.HasErrorCode(objectTooLarge):
 			return errTooLarge
 		}
 	}
 	if isUnavailable(err) {
-		return unavailable("the database server does not answer, or does not accept writes now", err)
+		return unavailableError("the database server does not answer, or does not accept writes now", err)
 	}
 	return err
 }
 
 var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, which limits documents to 16 MB")
 
-func unavailable(message string, cause error) error {
+func unavailableError(message string, cause error) error {
 	return &memory.Error{Code: memory.Unavailable, Err: &retry.RedactedError{Message: message, Cause: cause}}
 }

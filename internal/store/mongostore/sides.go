@@ -194,12 +194,12 @@ func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before t
 
 // RenameAuditUser replaces a user's name in the audit log: see [memory.Audit]. If it is interrupted,
 // some entries keep the old name until the erasure that calls it is repeated.
-func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, to string) (int, error) {
+func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error) {
 	filter := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
 	n, err := s.collection(audit).CountDocuments(ctx, bson.M{"$or": bson.A{filter("user"), filter("by")}})
 	for _, field := range []string{"user", "by"} {
 		if err == nil {
-			_, err = s.collection(audit).UpdateMany(ctx, filter(field), bson.M{"$set": bson.M{field: to}})
+			_, err = s.collection(audit).UpdateMany(ctx, filter(field), bson.M{"$set": bson.M{field: newName}})
 		}
 	}
 	return int(n), s.translate(err)

@@ -75,7 +75,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	if err != nil {
 		return err
 	}
-	erased := t.At.Before(h.Erased)
+	erased := t.At.Before(h.ErasedAt)
 	for owner, facts := range shown {
 		if erased {
 			break
@@ -83,7 +83,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 		loadData := func(ctx context.Context, loaded *shelf.OwnerData) error {
 			return s.fetchNeeded(ctx, owner, loaded, neededIDs{memories: facts})
 		}
-		if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { erased = snapshot.ShowsErased(facts); return nil }); err != nil {
+		if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { erased = snapshot.HasErasedFact(facts); return nil }); err != nil {
 			return err
 		}
 	}

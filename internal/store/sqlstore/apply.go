@@ -15,7 +15,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 }
 
 func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
-	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
+	if first, found, err := t.storedReceipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
 	if err := run.Check(owner, changes...); err != nil {
@@ -27,7 +27,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 		}
 	}
 	raisesVersion := len(changes)+len(run.Vectors) > 0
-	w, err := t.begin(owner, raisesVersion)
+	w, err := t.beginOwnerWrite(owner, raisesVersion)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -44,11 +44,11 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	if err := w.writeVectors(run.Vectors); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.markLearned(run.Learned); err != nil {
+	if err := w.markTurnsLearned(run.Learned); err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		if err := w.complete(owner, run.Lease.Job); err != nil {
+		if err := w.completeJob(owner, run.Lease.Job); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -58,17 +58,17 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 // finishRun queues the jobs of a run, records the run, and sets the owner's version and time.
 func (w *ownerWrite) finishRun(run memory.Run, changeCount int) (memory.Receipt, error) {
 	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changeCount}
-	if err := w.enqueue(run.Jobs); err != nil {
+	if err := w.enqueueJobs(run.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := w.recordRun(run.Kind, run.Author, receipt); err != nil {
 		return memory.Receipt{}, err
 	}
-	return receipt, w.saveVersion()
+	return receipt, w.saveOwnerVersion()
 }
 
 // storedReceipt returns the receipt of a run that was applied before, and reports whether it was.
-func (t *tx) receipt(owner memory.Owner, runID string) (memory.Receipt, bool, error) {
+func (t *tx) storedReceipt(owner memory.Owner, runID string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: runID, Again: true}
 	err := t.queryRow(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, runID}, &r.Version, timeColumn{&r.At}, &r.Changes)
 	if isNoRows(err) {
@@ -91,7 +91,7 @@ type ownerWrite struct {
 
 // beginOwnerWrite starts a write that is later than the owner's last write, and has the owner's next
 // version if raisesVersion is set.
-func (t *tx) begin(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) {
+func (t *tx) beginOwnerWrite(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) {
 	now, err := t.currentTime()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (t *tx) begin(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) 
 }
 
 // saveOwnerVersion stores the write's version and time in the owner's row.
-func (w *ownerWrite) saveVersion() error {
+func (w *ownerWrite) saveOwnerVersion() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, toMicros(w.at))
@@ -134,7 +134,7 @@ func (w *ownerWrite) recordRun(kind string, author memory.Author, r memory.Recei
 	return wrap("record the run", err)
 }
 
-func (w *ownerWrite) markLearned(turnIDs []string) error {
+func (w *ownerWrite) markTurnsLearned(turnIDs []string) error {
 	for _, id := range turnIDs {
 		err := w.exec(`UPDATE turns SET learned_at = ? WHERE owner = ? AND id = ? AND learned_at = 0`,
 			toMicros(w.at), w.owner, id)
@@ -176,9 +176,9 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 
 // currentState returns the current state of planned's target, zero if none, and the id of another
 // active or pending fact with the same text, "" if none.
-func (w *ownerWrite) currentState(state memory.State) (current versionedState, duplicateID string, err error) {
-	asks := []statement{w.currentStateStatement(state, &current)}
-	if f := state.Fact; f != nil && f.Status.Live() {
+func (w *ownerWrite) currentState(planned memory.State) (current versionedState, duplicateID string, err error) {
+	asks := []statement{w.currentStateStatement(planned, &current)}
+	if f := planned.Fact; f != nil && f.Status.Live() {
 		asks = append(asks, statement{`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
 			AND status IN ('active', 'pending') AND id <> ? LIMIT 1`,
 			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},

@@ -46,11 +46,11 @@ func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limi
 		}
 		return matches, err
 	}
-	now, err := v.list(table, q, limit+len(past))
+	current, err := v.listTable(table, q, limit+len(past))
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range now {
+	for _, m := range current {
 		if _, changed := past[table.prefix+m.ID()]; !changed {
 			matches = append(matches, m)
 		}
@@ -66,7 +66,7 @@ func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limi
 // turnsAsOf returns the turns recorded until q.AsOf, with their status at that time. It applies only
 // q's conditions on columns that never change; the caller applies the other conditions.
 func (v *view) turnsAsOf(q memory.TurnQuery, past pastStates) (matches []memory.Turn, err error) {
-	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: allStatuses})
+	all, err := v.currentTurns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: allStatuses})
 	for _, t := range all {
 		if t.RecordedAt.After(q.AsOf) {
 			continue

@@ -12,7 +12,7 @@ var _ memory.Audit = (*Store)(nil)
 
 const auditColumns = `id, at, act, "by", "user", detail, address, request`
 
-func scanAudit(row scanner) (e memory.AuditEntry, err error) {
+func scanAuditEntry(row scanner) (e memory.AuditEntry, err error) {
 	err = row.Scan(&e.ID, timeColumn{&e.At}, &e.Act, &e.By, &e.User, &e.Detail, &e.Address, &e.Request)
 	return e, err
 }
@@ -54,7 +54,7 @@ func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.Aud
 	if err := w.afterCursor(q.Cursor, "at"); err != nil {
 		return memory.AuditPage{}, err
 	}
-	found, err := queryOwner(ctx, s.reader, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.sql()+` ORDER BY at DESC, id DESC`+limitClause(limit+1), w.args, scanAudit)
+	found, err := queryOwner(ctx, s.reader, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.clause()+` ORDER BY at DESC, id DESC`+limitClause(limit+1), w.args, scanAuditEntry)
 	if err != nil {
 		return memory.AuditPage{}, wrap("read the audit record", err)
 	}
@@ -64,16 +64,16 @@ func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.Aud
 
 // DropAuditEntries removes old entries of the audit record: see [memory.Audit].
 func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error) {
-	return s.changeAudit(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), toMicros(before))
+	return s.changeAuditRecord(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), toMicros(before))
 }
 
 // RenameAuditUser replaces a user's name in the audit record: see [memory.Audit].
 func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error) {
-	return s.changeAudit(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
+	return s.changeAuditRecord(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
 		user, newName, user, newName, memory.Global(namespace), user, user)
 }
 
-func (s *Store) changeAudit(ctx context.Context, statement string, args ...any) (n int, err error) {
+func (s *Store) changeAuditRecord(ctx context.Context, statement string, args ...any) (n int, err error) {
 	err = s.write(ctx, "", func(t *tx) error {
 		changed, err := t.execCount(statement, args...)
 		n = int(changed)

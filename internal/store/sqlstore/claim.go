@@ -27,34 +27,34 @@ var anyDueQuery = sync.OnceValue(func() string {
 
 // claimStatements holds the SQL of a claim. requeueQuery requeues jobs whose lease expired, and counts
 // their attempts as abandoned; leaseQuery leases the next due job.
-type claimStatements struct{ requeueExpired, leaseNext string }
+type claimStatements struct{ requeueQuery, leaseQuery string }
 
 // newClaimStatements returns the SQL for a dialect. clockExpr is the SQL expression of the current time,
 // in which ?1 is the store's time; skipLockedClause makes SELECT skip locked rows, "" with SQLite.
-func newClaimStatements(clock, skipLocked string) claimStatements {
+func newClaimStatements(clockExpr, skipLockedClause string) claimStatements {
 	return claimStatements{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
 			error = CASE error WHEN '%[1]s' THEN '%[2]s' WHEN '%[2]s' THEN '%[3]s' ELSE '%[1]s' END,
 			state = CASE WHEN attempts + 1 >= %[4]d OR error = '%[2]s' THEN 'parked' ELSE 'queued' END
 			WHERE (owner, id) IN (SELECT owner, id FROM jobs WHERE state = 'running' AND lease_until <= %[5]s%[6]s)`,
-			memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts, clock, skipLocked),
+			memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts, clockExpr, skipLockedClause),
 		fmt.Sprintf(`WITH next (of, job) AS MATERIALIZED (`+dueJobQuery+`%[2]s)
 			UPDATE jobs SET state = 'running', token = ?3, lease_until = %[1]s + ?4 FROM next
-			WHERE owner = next.of AND id = next.job RETURNING owner, `+jobColumns, clock, skipLocked),
+			WHERE owner = next.of AND id = next.job RETURNING owner, `+jobColumns, clockExpr, skipLockedClause),
 	}
 }
 
 var (
-	sqliteClaims   = sync.OnceValue(func() claimStatements { return newClaimStatements(`?1`, ``) })
-	postgresClaims = sync.OnceValue(func() claimStatements {
-		return newClaimStatements(`(SELECT coalesce(?1::bigint, `+serverTime+`))`, ` FOR UPDATE SKIP LOCKED`)
+	sqliteClaimStatements   = sync.OnceValue(func() claimStatements { return newClaimStatements(`?1`, ``) })
+	postgresClaimStatements = sync.OnceValue(func() claimStatements {
+		return newClaimStatements(`(SELECT coalesce(?1::bigint, `+serverTimeExpr+`))`, ` FOR UPDATE SKIP LOCKED`)
 	})
 )
 
 // bindArgs returns the statements with their arguments, which scan the leased job into job. A nil now
 // uses the server's clock.
-func (c claimStatements) bind(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
-	return []statement{command(c.requeueExpired, now), {c.leaseNext, []any{now, kinds, rand.Text(), duration.Microseconds()},
+func (c claimStatements) bindArgs(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
+	return []statement{execStatement(c.requeueQuery, now), {c.leaseQuery, []any{now, kinds, rand.Text(), duration.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
@@ -68,7 +68,7 @@ func (w *writer) claim(ctx context.Context, kinds textList, duration time.Durati
 		return memory.Job{}, wrap("check for due jobs", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {
-		return wrap("claim a job", t.runBatch(sqliteClaims().bind(now, kinds, duration, &job)...))
+		return wrap("claim a job", t.runBatch(sqliteClaimStatements().bindArgs(now, kinds, duration, &job)...))
 	})
 	return job, err
 }
@@ -76,7 +76,7 @@ func (w *writer) claim(ctx context.Context, kinds textList, duration time.Durati
 // claim requeues jobs whose lease expired and leases the next job, in one round trip. If the server's
 // answer is lost, the leased job is due again when the lease expires.
 func (p *server) claim(ctx context.Context, kinds textList, duration time.Duration) (job memory.Job, err error) {
-	if err := p.lockOpen(ctx); err != nil {
+	if err := p.lockIfOpen(ctx); err != nil {
 		return memory.Job{}, err
 	}
 	defer p.mu.RUnlock()
@@ -92,7 +92,7 @@ func (p *server) claim(ctx context.Context, kinds textList, duration time.Durati
 		s := &session{conn: conn, translator: p.translator}
 		defer s.release()
 		job = memory.Job{}
-		err = s.runBatch(ctx, postgresClaims().bind(now, kinds, duration, &job)...)
+		err = s.runBatch(ctx, postgresClaimStatements().bindArgs(now, kinds, duration, &job)...)
 		var e *pgconn.PgError
 		if errors.As(err, &e) && e.Code == "23505" { // another Loci server claimed a job of this owner and kind
 			err = &notWrittenError{err}

@@ -21,21 +21,21 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		return memory.ConversationPage{}, err
 	}
 	limit := shelf.PageSize(q.Limit)
-	var found []memory.Conversation
+	var matches []memory.Conversation
 	err := s.reader.withConnection(ctx, owner, func(v *view) error {
-		found = nil
-		return wrap("list conversations", v.withoutCancel().runPageBatch(v.ownerStatement(`SELECT `+conversationColumns+` FROM conversations `+w.sql()+`
+		matches = nil
+		return wrap("list conversations", v.withoutCancel().runPageBatch(v.ownerStatement(`SELECT `+conversationColumns+` FROM conversations `+w.clause()+`
 			ORDER BY updated_at DESC, id DESC`+limitClause(limit+1), w.args, func(row scanner) error {
 			c, err := scanConversation(owner, row)
-			found = append(found, c)
+			matches = append(matches, c)
 			return err
 		})))
 	})
 	if err != nil {
 		return memory.ConversationPage{}, err
 	}
-	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, func(c memory.Conversation) shelf.ListPosition {
+	pageItems, next, err := shelf.PageAfter(matches, q.Limit, q.Cursor, func(c memory.Conversation) shelf.ListPosition {
 		return shelf.ListPosition{At: c.UpdatedAt, ID: c.ID}
 	})
-	return memory.ConversationPage{Conversations: some, Next: next}, err
+	return memory.ConversationPage{Conversations: pageItems, Next: next}, err
 }

@@ -1,7 +1,7 @@
 // Package sqlstore stores memory in an SQLite file or on a PostgreSQL server. Its SQL is in SQLite's
 // dialect, and translate.go translates it to PostgreSQL's. sqlite.go, writer.go, vacuum.go and
 // memorycache.go are for SQLite alone, postgres.go, server.go, retry.go and notifier.go for PostgreSQL.
-// asks.go batches statements into one round trip, tables.go lists columns and fields. The package
+// batch.go batches statements into one round trip, tables.go lists columns and fields. The package
 // searches no text: package index does so in memory, and reads the changes with [Store.Since].
 //
 // # Writes

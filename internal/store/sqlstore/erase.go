@@ -27,14 +27,14 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 
 // erase erases memories by id. [memory.State.Erased] defines which fields an erased memory retains.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
-	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
+	if first, found, err := t.storedReceipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
-	w, err := t.begin(owner, false)
+	w, err := t.beginOwnerWrite(owner, false)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	original, err := w.loadErasable(ids)
+	original, err := w.loadErasureData(ids)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -52,12 +52,12 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	if err != nil || result.Changes == 0 {
 		return receipt, err
 	}
-	return receipt, w.eraseOtherText()
+	return receipt, w.eraseTextInOtherTables()
 }
 
 // loadErasureData loads the data that an erasure changes: the states with these ids, the conversations
 // of turns with these ids, and the journal entries about these states and conversations.
-func (w *ownerWrite) loadErasable(ids []string) (*shelf.OwnerData, error) {
+func (w *ownerWrite) loadErasureData(ids []string) (*shelf.OwnerData, error) {
 	data := new(shelf.OwnerData).Clone()
 	data.Version = w.version
 	var targets textList
@@ -90,7 +90,7 @@ func (w *ownerWrite) loadErasable(ids []string) (*shelf.OwnerData, error) {
 	for column, of := range map[string]textList{"target": targets, "old_id": ids, "new_id": ids} {
 		if err == nil {
 			err = w.readWhereIn(`SELECT version, ordinal, run, target, old_id, new_id, reason, before FROM journal WHERE owner = ? AND `+column+` <> '' AND `+column, of, func(row scanner) error {
-				c, err := scanJournalEntry(row, things)
+				c, err := scanErasableChange(row, things)
 				data.Journal = append(data.Journal, c)
 				return err
 			})
@@ -107,7 +107,7 @@ func (w *ownerWrite) readWhereIn(query string, values textList, scan func(scanne
 
 // scanErasableChange reads a change from the journal. Its After is the target's current state in states
 // or, for a turn or a conversation, only the id.
-func scanJournalEntry(row scanner, states map[string]memory.State) (c memory.Change, err error) {
+func scanErasableChange(row scanner, states map[string]memory.State) (c memory.Change, err error) {
 	var target string
 	var ordinal int
 	err = row.Scan(&c.Version, &ordinal, &c.Run, &target, &c.OldID, &c.NewID, &c.Reason, stateColumn{&c.Before})
@@ -176,7 +176,7 @@ func (w *ownerWrite) eraseModelReasons() error {
 
 // eraseTextInOtherTables removes text that tables without states may contain, such as traces, and makes
 // the owner's indexes reload everything.
-func (w *ownerWrite) eraseOtherText() error {
+func (w *ownerWrite) eraseTextInOtherTables() error {
 	if err := w.eraseModelReasons(); err != nil {
 		return err
 	}

@@ -111,8 +111,8 @@ func TestLingeringWaitsForAMomentOfRest(t *testing.T) {
 	}{
 		"at once":     {vacuumState{pendingSince: now}, vacuumIdleTime, vacuumIdleTime},
 		"never idle":  {vacuumState{pendingSince: now.Add(-vacuumDeadline)}, -time.Minute, 0},
-		"it failed":   {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now, cause: errors.New("full")}, vacuumDeadline - time.Second, vacuumDeadline},
-		"failed once": {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now.Add(-vacuumDeadline), cause: errors.New("full")}, -time.Hour, 0},
+		"it failed":   {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now, lastErr: errors.New("full")}, vacuumDeadline - time.Second, vacuumDeadline},
+		"failed once": {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now.Add(-vacuumDeadline), lastErr: errors.New("full")}, -time.Hour, 0},
 	} {
 		if got := c.l.delay(); got < c.min || got > c.max {
 			t.Errorf("%s: got %v, want %v to %v", name, got, c.min, c.max)

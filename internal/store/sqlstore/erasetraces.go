@@ -45,9 +45,9 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...
 }
 
 // eraseTraces runs removeTraces in a transaction, and marks an SQLite file for rewriting.
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, condition string, args ...any) (removed int, err error) {
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, idCondition string, args ...any) (removed int, err error) {
 	err = s.write(ctx, "", func(t *tx) (err error) {
-		if removed, err = t.removeTraces(owner, condition, args...); err != nil || removed == 0 {
+		if removed, err = t.removeTraces(owner, idCondition, args...); err != nil || removed == 0 {
 			return err
 		}
 		return t.markForVacuum()
@@ -60,9 +60,9 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, condition s
 
 // removeTraces removes an owner's traces whose id satisfies idCondition, an SQL text in which ?1 is the
 // owner, and returns their number.
-func (t *tx) removeTraces(owner memory.Owner, condition string, args ...any) (int, error) {
+func (t *tx) removeTraces(owner memory.Owner, idCondition string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
-	n, err := t.execCount(`DELETE FROM traces WHERE owner = ?1 AND id`+condition, args...)
+	n, err := t.execCount(`DELETE FROM traces WHERE owner = ?1 AND id`+idCondition, args...)
 	if err == nil && n > 0 {
 		err = t.exec(`DELETE FROM trace_facts WHERE owner = ?1 AND trace NOT IN (SELECT id FROM traces WHERE owner = ?1)`, owner)
 	}

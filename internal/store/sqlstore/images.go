@@ -16,11 +16,11 @@ type versionedState struct {
 }
 
 // currentStateStatement returns a query that reads the current state of planned's target into result.
-func (w *ownerWrite) currentStateStatement(state memory.State, result *versionedState) statement {
-	kind, key, _ := strings.Cut(state.Target(), ":")
+func (w *ownerWrite) currentStateStatement(planned memory.State, result *versionedState) statement {
+	kind, key, _ := strings.Cut(planned.Target(), ":")
 	query, scan := stateQuery(w.owner, kind)
 	query, args := query+` = ?`, []any{w.owner, key}
-	if r := state.Relation; r != nil { // conditions on single columns, so that the primary key is used
+	if r := planned.Relation; r != nil { // conditions on single columns, so that the primary key is used
 		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
 	return statement{query, args, func(row scanner) (err error) { *result, err = scan(row); return err }}
@@ -64,7 +64,7 @@ func (w *ownerWrite) saveState(c memory.Change) error {
 			m.Title, encodeList(m.Contexts), m.Rules, m.Status, w.version, w.owner, m.ID)
 		return wrap("change the conversation", err)
 	}
-	if err := w.saveRow(c.After); err != nil {
+	if err := w.saveStateRow(c.After); err != nil {
 		return err
 	}
 	if f := c.After.Fact; f != nil {
@@ -91,27 +91,27 @@ func (w *ownerWrite) saveState(c memory.Change) error {
 }
 
 // saveStateRow writes a state whose kind is in stateTables.
-func (w *ownerWrite) saveRow(state memory.State) error {
+func (w *ownerWrite) saveStateRow(state memory.State) error {
 	kind, _, _ := strings.Cut(state.Target(), ":")
 	for _, t := range stateTables {
 		if t.kind == kind {
-			return wrap("write the "+kind, w.insert(t.upsert(), w.owner, t.fields(state)...))
+			return wrap("write the "+kind, w.insert(t.upsertSQL(), w.owner, t.fields(state)...))
 		}
 	}
 	return fmt.Errorf("no table has states of kind %s", kind)
 }
 
 // updateFactMap updates a fact's rows in a table that maps values of a column, such as tags, to facts.
-func (w *ownerWrite) updateFactMap(table, column, factID string, before, after []string) error {
-	if slices.Equal(before, after) {
+func (w *ownerWrite) updateFactMap(table, column, factID string, oldValues, newValues []string) error {
+	if slices.Equal(oldValues, newValues) {
 		return nil
 	}
-	for _, removed := range before {
+	for _, removed := range oldValues {
 		if err := w.exec(`DELETE FROM `+table+` WHERE owner = ? AND `+column+` = ? AND fact = ?`, w.owner, removed, factID); err != nil {
 			return fmt.Errorf("update %s: %w", table, err)
 		}
 	}
-	for _, added := range after {
+	for _, added := range newValues {
 		if err := w.exec(`INSERT INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, added, factID); err != nil {
 			return fmt.Errorf("update %s: %w", table, err)
 		}

@@ -47,9 +47,9 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
-			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.sql()+`
+			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.clause()+`
 			ORDER BY j.version DESC, j.ordinal DESC`+limitClause(limit+1), where.args, func(row scanner) error {
-			e, err := scanEntry(owner, row)
+			e, err := scanJournalRow(owner, row)
 			entries = append(entries, e)
 			return err
 		}))
@@ -74,7 +74,7 @@ type journalEntry struct {
 	target  string // the changed target, such as "fact:ID"
 }
 
-func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {
+func scanJournalRow(owner memory.Owner, row scanner) (journalEntry, error) {
 	e := journalEntry{Change: memory.Change{Owner: owner}}
 	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.Base, &e.OldID, &e.NewID, &e.Reason,
 		jsonColumn{&e.Author}, timeColumn{&e.At}, stateColumn{&e.Before}, stateColumn{&e.After})
@@ -107,7 +107,7 @@ func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 }
 
 // currentStates returns the current states by target. runQuery's first argument is the owner.
-func currentStates(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.State, error) {
+func currentStates(owner memory.Owner, targets []string, runQuery func(string, ...any) (rows, error)) (map[string]memory.State, error) {
 	ids := map[string]textList{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
@@ -116,7 +116,7 @@ func currentStates(owner memory.Owner, targets []string, query func(string, ...a
 	states := map[string]memory.State{}
 	for kind, kindIDs := range ids {
 		text, scan := stateQuery(owner, kind)
-		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, kindIDs)
+		rows, err := runQuery(text+` IN (SELECT value FROM json_each(?))`, owner, kindIDs)
 		err = eachRow(rows, err, func(row scanner) error {
 			i, err := scan(row)
 			states[i.Target()] = i.State
@@ -193,16 +193,16 @@ type stateRecord struct {
 }
 
 // encodeState returns the JSON that [stateColumn] scans, "" for the zero State.
-func encodeState(i memory.State) (string, error) {
-	if i.IsZero() {
+func encodeState(state memory.State) (string, error) {
+	if state.IsZero() {
 		return "", nil
 	}
-	r := stateRecord{State: i, Version: shelf.VersionOf(i)}
+	r := stateRecord{State: state, Version: shelf.VersionOf(state)}
 	switch {
-	case i.Fact != nil:
-		r.Hash = i.Fact.Hash
-	case i.Link != nil:
-		r.Hash = i.Link.Fact.Hash
+	case state.Fact != nil:
+		r.Hash = state.Fact.Hash
+	case state.Link != nil:
+		r.Hash = state.Link.Fact.Hash
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -74,7 +74,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 	noError(t)(s.Close())
 	file := try(os.ReadFile(from)).orFail(t)
 	want := ""
-	for _, point := range []string{afterCommit, betweenGroup, beforeVacuum, afterVacuum, emptiedLog, "none"} {
+	for _, point := range []string{afterCommit, betweenGroups, beforeVacuum, afterVacuum, afterLogEmptied, "none"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "loci.db")
 		noError(t)(os.WriteFile(path, file, 0o600))
@@ -85,7 +85,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		if lived != (point == "none") || lived && err != nil {
 			t.Fatalf("child to die at %s: %v\n%s", point, err, out)
 		}
-		if !lived && len(holders(t, dir, "marzipan")) == 0 && point != emptiedLog {
+		if !lived && len(holders(t, dir, "marzipan")) == 0 && point != afterLogEmptied {
 			t.Errorf("after a kill %s no file has the word: there is nothing to see here", point)
 		}
 		if s, err = OpenSQLite(t.Context(), path, Options{}); err != nil {

@@ -35,13 +35,13 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	}
 	byID, missing, commits := s.cache.lookup(owner, ids)
 	if len(missing) > 0 {
-		read, err := s.read(ctx, owner, missing)
+		read, err := s.readByID(ctx, owner, missing)
 		if err != nil {
 			return nil, err
 		}
 		if !s.cache.add(owner, read, commits) && len(byID) > 0 {
 			// a commit since the lookup may have made the cached memories older than those in read
-			if read, err = s.read(ctx, owner, ids); err != nil {
+			if read, err = s.readByID(ctx, owner, ids); err != nil {
 				return nil, err
 			}
 			clear(byID)
@@ -57,7 +57,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 
 // readByID reads memories from the database. With SQLite it first queries only turns, which are the most
 // frequent kind; if all ids are of turns, it needs no transaction.
-func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
+func (s *Store) readByID(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
 	tables := []memoryTable{turns, facts, links, summaries}
 	if s.reader.translator == nil {
@@ -87,7 +87,7 @@ func (v *view) statementsByID(ids []string, results map[string][]memory.Memory, 
 		} else {
 			w.inFewValues(`id`, ids)
 		}
-		statements = append(statements, v.ownerStatement(`SELECT `+table.columns+` FROM `+table.name+` `+w.sql(), w.args, func(row scanner) error {
+		statements = append(statements, v.ownerStatement(`SELECT `+table.columns+` FROM `+table.name+` `+w.clause(), w.args, func(row scanner) error {
 			m, err := table.scan(v.owner, row)
 			if err == nil && results[m.ID()] == nil {
 				results[m.ID()] = []memory.Memory{m}
@@ -103,10 +103,10 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	limit := shelf.PageSize(q.Limit) + 1
 	var found []memory.Memory
 	var err error
-	if isOneBatch(q) {
+	if isBatchable(q) {
 		err = s.reader.readBatch(ctx, owner, func(v *view) ([]statement, error) {
 			found = nil
-			return v.listStatements(tablesFor(q), q, limit, &found)
+			return v.listStatements(tablesForQuery(q), q, limit, &found)
 		})
 	} else {
 		err = s.reader.withSnapshot(ctx, owner, func(v *view) (err error) {
@@ -121,11 +121,11 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 }
 
 // isBatchable reports whether one batch can list q's matches: no statement needs another's results.
-func isOneBatch(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
+func isBatchable(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
 // listSequentially lists memories with queries that depend on the results of earlier queries.
 func (v *view) listSequentially(q memory.Query, limit int) (matches []memory.Memory, err error) {
-	list := v.list
+	list := v.listTable
 	if !q.At.AsOf.IsZero() {
 		past, err := v.pastStates(q.At.AsOf)
 		if err != nil {
@@ -135,7 +135,7 @@ func (v *view) listSequentially(q memory.Query, limit int) (matches []memory.Mem
 			return v.listAsOf(table, q, past, limit)
 		}
 	}
-	for _, table := range tablesFor(q) {
+	for _, table := range tablesForQuery(q) {
 		tableMatches, err := list(table, q, limit)
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func positionOf(m memory.Memory) shelf.ListPosition {
 }
 
 // tablesForQuery returns the tables that may contain q's matches.
-func tablesFor(q memory.Query) []memoryTable {
+func tablesForQuery(q memory.Query) []memoryTable {
 	kinds := q.Kinds
 	if len(kinds) == 0 {
 		kinds = []memory.Kind{memory.KindFact}
@@ -176,9 +176,9 @@ func tablesFor(q memory.Query) []memoryTable {
 }
 
 // listTable returns the memories of a table that match q: at least the newest limit matches.
-func (v *view) list(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
+func (v *view) listTable(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
 	if q.Text != "" && table.name != links.name {
-		return v.listContaining(table, q, limit)
+		return v.listContainingText(table, q, limit)
 	}
 	statements, err := v.listStatements([]memoryTable{table}, q, limit, &matches)
 	if err == nil {
@@ -191,7 +191,7 @@ func (v *view) list(table memoryTable, q memory.Query, limit int) (matches []mem
 // limit matches of each table.
 func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, results *[]memory.Memory) (statements []statement, err error) {
 	if v.session.translator != nil && !isSelective(q) && !q.Pinned {
-		statements = append(statements, command(forceCustomPlan))
+		statements = append(statements, execStatement(forceCustomPlan))
 	}
 	for _, table := range tables {
 		selections := v.selections(table, q)
@@ -222,7 +222,7 @@ func (v *view) selections(table memoryTable, q memory.Query) (result []selection
 		sel.filterStatus(status, q)
 		sel.filterScope(table, q)
 		if table.name == facts.name {
-			sel.filterFact(v.owner, q)
+			sel.filterFactFields(v.owner, q)
 		}
 		if table.name == facts.name && v.session.translator == nil && q.Hash != "" && status.Live() {
 			sel.table += byHash
@@ -243,7 +243,7 @@ func (v *view) pageStatement(table memoryTable, sel selection, q memory.Query, l
 	if err := sel.afterCursor(q.Cursor, column); err != nil {
 		return statement{}, err
 	}
-	return v.ownerStatement(`SELECT `+table.columns+` FROM `+sel.table+` `+sel.sql()+end, sel.args, func(row scanner) error {
+	return v.ownerStatement(`SELECT `+table.columns+` FROM `+sel.table+` `+sel.clause()+end, sel.args, func(row scanner) error {
 		m, err := table.scan(v.owner, row)
 		if err == nil && (!ofLinks || q.Matches(m)) {
 			*results = append(*results, m)
@@ -262,7 +262,7 @@ const scanPageSize = 512
 
 // listContainingText is listTable for a query with a text. It compares texts in Go, page by page, since
 // no database compares them like [memory.ContainsFold].
-func (v *view) listContaining(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
+func (v *view) listContainingText(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
 	for _, sel := range v.selections(table, q) {
 		q, enough := q, len(matches)+limit
 		for len(matches) < enough {
@@ -344,7 +344,7 @@ func (w *where) filterScope(table memoryTable, q memory.Query) {
 	}
 }
 
-func (w *where) filterFact(owner memory.Owner, q memory.Query) {
+func (w *where) filterFactFields(owner memory.Owner, q memory.Query) {
 	if q.Category != "" {
 		w.and(`category = ?`, q.Category)
 	}

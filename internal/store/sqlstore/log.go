@@ -24,7 +24,7 @@ func (t *tx) appendBatch(owner memory.Owner, b memory.Batch) (memory.Receipt, er
 	marked := false
 	if b.Run != "" && (len(b.Changes) > 0 || len(b.Turns) == 0) {
 		var err error
-		if _, marked, err = t.receipt(owner, b.Run); err != nil {
+		if _, marked, err = t.storedReceipt(owner, b.Run); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -38,7 +38,7 @@ func (t *tx) appendBatch(owner memory.Owner, b memory.Batch) (memory.Receipt, er
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	w, err := t.begin(owner, true)
+	w, err := t.beginOwnerWrite(owner, true)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -61,10 +61,10 @@ func (t *tx) appendBatch(owner memory.Owner, b memory.Batch) (memory.Receipt, er
 	if len(b.Changes) > 0 {
 		return w.finishRun(memory.Run{ID: b.Run, Kind: recordKind, Jobs: b.Jobs}, len(b.Changes))
 	}
-	if err := w.enqueue(b.Jobs); err != nil {
+	if err := w.enqueueJobs(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.saveVersion()
+	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.saveOwnerVersion()
 }
 
 // earlierReceipt returns the receipt for a batch that is stored already, with the owner's version.
@@ -75,14 +75,14 @@ func (t *tx) earlierReceipt(owner memory.Owner, runID string) (memory.Receipt, e
 
 // writeTurns writes the turns that are not stored yet, with their conversation, and returns the number
 // of turns it wrote. If all turns are stored already, it also does not write the conversation.
-func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, storedIDs map[string]bool) (added int, err error) {
+func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, storedIDs map[string]bool) (addedCount int, err error) {
 	messageCount := 0
 	for _, t := range turns {
 		if storedIDs[t.ID] {
 			continue
 		}
 		storedIDs[t.ID] = true
-		added++
+		addedCount++
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			messageCount++
 		}
@@ -90,10 +90,10 @@ func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, stor
 			return 0, fmt.Errorf("write turn %s: %w", t.ID, err)
 		}
 	}
-	if len(turns) > 0 && added == 0 {
+	if len(turns) > 0 && addedCount == 0 {
 		return 0, nil
 	}
-	return added, w.writeConversation(c, messageCount)
+	return addedCount, w.writeConversation(c, messageCount)
 }
 
 func (w *ownerWrite) writeTurn(t memory.Turn) error {

@@ -90,7 +90,7 @@ func BenchmarkGet(b *testing.B) {
 	b.Run("database", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if found, err := s.read(b.Context(), memtest.Ana, ids); err != nil || len(found) != len(ids) {
+			if found, err := s.readByID(b.Context(), memtest.Ana, ids); err != nil || len(found) != len(ids) {
 				b.Fatal(found, err)
 			}
 		}

@@ -31,8 +31,8 @@ const (
 )
 
 // migrate updates the schema to newestVersion in one transaction. It refuses a newer schema.
-func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64, log *slog.Logger) error {
-	step := goose.NewGoMigration(newest, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, migrationsFolder string, newestVersion int64, log *slog.Logger) error {
+	step := goose.NewGoMigration(newestVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		var earlier int64
 		if err := tx.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&earlier); err != nil {
 			return err
@@ -40,12 +40,12 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		names := []string{"schema.sql"}
 		if earlier > 0 {
 			names = nil
-			for version := earlier + 1; version <= newest; version++ {
+			for version := earlier + 1; version <= newestVersion; version++ {
 				names = append(names, strconv.FormatInt(version, 10)+".sql")
 			}
 		}
 		for _, name := range names {
-			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
+			text, err := migrations.ReadFile("migrations/" + migrationsFolder + "/" + name)
 			if errors.Is(err, fs.ErrNotExist) { // some versions have no migration file
 				continue
 			}
@@ -66,17 +66,17 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	if current > newest {
-		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", current, newest)
+	if current > newestVersion {
+		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", current, newestVersion)
 	}
 	log = cmp.Or(log, discardLog)
-	upgrade := current > 0 && current < newest
+	upgrade := current > 0 && current < newestVersion
 	if begun := time.Now(); upgrade {
-		log.Info("updating the database schema", "from", current, "to", newest)
+		log.Info("updating the database schema", "from", current, "to", newestVersion)
 		defer func() { log.Info("updated the database schema", "took", time.Since(begun)) }()
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("update the schema from version %d to %d: %w", current, newest, err)
+		return fmt.Errorf("update the schema from version %d to %d: %w", current, newestVersion, err)
 	}
 	return nil
 }

@@ -43,9 +43,9 @@ const (
 
 // pgvector describes the extension pgvector of a database.
 type pgvector struct {
-	version string
-	schema  string // quoted name of the schema with the extension's types and operators
-	upsert  string // SQL statement that writes a vector and its halfvec
+	version   string
+	schema    string // quoted name of the schema with the extension's types and operators
+	upsertSQL string // SQL statement that writes a vector and its halfvec
 }
 
 // seedPreparedQuery reports whether the columns and views of the current seed.sql exist.
@@ -76,7 +76,7 @@ func preparePgvector(ctx context.Context, conn *sql.Conn) (extension *pgvector, 
 		return nil, "pgvector " + extension.version + ", which is too old; the oldest supported version is " + minPgvectorVersion, nil
 	}
 	if !prepared {
-		if err := createSeedTables(ctx, conn, extension.schema); err != nil {
+		if err := createPgvectorColumns(ctx, conn, extension.schema); err != nil {
 			return nil, "", fmt.Errorf("create the columns of pgvector: %w", err)
 		}
 	}
@@ -85,14 +85,14 @@ func preparePgvector(ctx context.Context, conn *sql.Conn) (extension *pgvector, 
 			return nil, "", fmt.Errorf("write vectors as halfvec: %w", err)
 		}
 	}
-	extension.upsert = fmt.Sprintf(`INSERT INTO vectors (owner, memory, model, dims, data, id, "values", metadata)
+	extension.upsertSQL = fmt.Sprintf(`INSERT INTO vectors (owner, memory, model, dims, data, id, "values", metadata)
 		VALUES (?1::text, ?2::text, ?3::text, ?4, ?5, `+vectorID+`, NULLIF(?6::text, '')::`+extension.schema+`.halfvec, `+metadataOf+`)
 		ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data, id = excluded.id, "values" = excluded."values", metadata = excluded.metadata`,
 		"?1::text", "?2::text", "?3::text")
 	return extension, "pgvector " + extension.version, nil
 }
 
-func createSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
+func createPgvectorColumns(ctx context.Context, conn *sql.Conn, schema string) error {
 	text, err := migrations.ReadFile("migrations/pgvector/seed.sql")
 	if err != nil {
 		return err
@@ -145,8 +145,8 @@ func (s *Store) pgvector() *pgvector {
 
 // Nearest returns the n active memories whose vectors of a model are nearest to questionVector by cosine,
 // among ids unless ids is nil. It returns [memory.NotFound] if the server has no pgvector.
-func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
-	p, questionText := s.pgvector(), halfvec(question)
+func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, questionVector []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
+	p, questionText := s.pgvector(), halfvec(questionVector)
 	if p == nil {
 		return nil, memory.Errorf(memory.NotFound, "the database has no pgvector")
 	}
@@ -158,14 +158,14 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 			set_config('plan_cache_mode', 'force_custom_plan', true)`, strconv.Itoa(min(max(n, minSearchEffort), maxSearchEffort))); err != nil {
 			return err
 		}
-		if neighbors, err = p.nearest(v, model, questionText, len(question), ids, n); err != nil || len(neighbors) >= n || ids != nil {
+		if neighbors, err = p.nearest(v, model, questionText, len(questionVector), ids, n); err != nil || len(neighbors) >= n || ids != nil {
 			return err
 		}
 		// the index search returned too few vectors, so compare all vectors
 		if _, err := v.session.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
-		neighbors, err = p.nearest(v, model, questionText, len(question), ids, n)
+		neighbors, err = p.nearest(v, model, questionText, len(questionVector), ids, n)
 		return err
 	})
 	if isUndefinedObject(err) {
@@ -175,10 +175,10 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 	return neighbors, wrap("search vectors in the database", err)
 }
 
-func (p *pgvector) nearest(v *view, model, question string, dims int, ids []string, n int) ([]memory.Neighbor, error) {
+func (p *pgvector) nearest(v *view, model, questionText string, dims int, ids []string, n int) ([]memory.Neighbor, error) {
 	typed := `::` + p.schema + `.halfvec(` + strconv.Itoa(dims) + `)`
 	distance := `(v."values"` + typed + `) OPERATOR(` + p.schema + `.<=>) ?4::text` + typed
-	among, args := ``, []any{model, dims, question, n, hnswKey(v.owner, model)}
+	among, args := ``, []any{model, dims, questionText, n, hnswKey(v.owner, model)}
 	if ids != nil {
 		among, args = ` AND v.memory = ANY (?7::text[])`, append(args, textList(ids))
 	}
@@ -212,8 +212,8 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 }
 
 // OwnersWithVectorsAbove returns the owners with more than vectorCount vectors of a model.
-func (s *Store) OwnersAbove(ctx context.Context, model string, threshold int) ([]memory.Owner, error) {
-	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, threshold}, scanText[memory.Owner])
+func (s *Store) OwnersWithVectorsAbove(ctx context.Context, model string, vectorCount int) ([]memory.Owner, error) {
+	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, vectorCount}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 

@@ -86,7 +86,7 @@ func TestNearestFindsWhatIsActive(t *testing.T) {
 	if err != nil || len(vectors) != 3 || len(vectors[ids[0]]) == 0 {
 		t.Errorf("vectors: got %v, %v; want three", vectors, err)
 	}
-	owners, err := s.OwnersAbove(t.Context(), nearModel, 2)
+	owners, err := s.OwnersWithVectorsAbove(t.Context(), nearModel, 2)
 	if err != nil || !slices.Equal(owners, []memory.Owner{memtest.Ana}) {
 		t.Errorf("owners of more than two: got %v, %v; want Ana", owners, err)
 	}
@@ -242,7 +242,7 @@ func TestEarlierVectorsAreFilled(t *testing.T) {
 	}
 	b.Vectors[7].Values = []float32{0, 0, 0} // which has no direction
 	noError(t)(old.Append(t.Context(), memtest.Ana, b))
-	pgtest.AddVector(t, address)
+	pgtest.EnablePgvector(t, address)
 	s := openNear(t, address)
 	if n := nearRows(t, address, `SELECT count(*) FROM vectors WHERE "values" IS NOT NULL AND id IS NOT NULL AND metadata->>'content' LIKE 'word %'`); n != len(texts)-1 {
 		t.Errorf("%d vectors were filled, want %d", n, len(texts)-1)
@@ -272,7 +272,7 @@ func TestWritesGoOnWithoutTheExtension(t *testing.T) {
 		if s.SupportsVectorSearch() {
 			t.Error("it still searches")
 		}
-		pgtest.AddVector(t, address)
+		pgtest.EnablePgvector(t, address)
 		if got := nearest(t, openNear(t, address), []float32{1, 0, 0.5}, nil, 3); !slices.Equal(got, []string{first.ID, second.ID}) {
 			t.Errorf("once it is back: got %v, want both", got)
 		}

@@ -96,7 +96,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, o O
 
 // connectPostgres opens a store without checking its schema.
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, o Options) (*Store, error) {
-	into := &translator{}
+	sqlTranslator := &translator{}
 	// A quarter of the connections write, a quarter serve Since, half read, and one more pings.
 	writes, follows := maxConns/4, maxConns/4+1
 	reads := maxConns - writes - follows
@@ -107,13 +107,13 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, 
 		db.SetConnMaxIdleTime(maxConnIdle)
 		return db
 	}
-	toRead := config.Copy() // each transaction reads from one snapshot
-	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
-	toRead.RuntimeParams["default_transaction_read_only"] = "on"
-	w := &server{db: open(config, writes), waitingCalls: map[memory.Owner][]*call{}, translator: into, now: o.Now, log: o.Log, observeWait: o.ObserveWait, failpoint: o.failpoint}
+	readConfig := config.Copy() // each transaction reads from one snapshot
+	readConfig.RuntimeParams["default_transaction_isolation"] = "repeatable read"
+	readConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	w := &server{db: open(config, writes), waitingCalls: map[memory.Owner][]*call{}, translator: sqlTranslator, now: o.Now, log: o.Log, observeWait: o.ObserveWait, failpoint: o.failpoint}
 	s := &Store{committer: w, cache: &memoryCache{disabled: true}, unlockFile: func() error { return nil }, traceBytes: o.TraceBytes}
-	s.reader, s.sinceReader = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
-	s.pingDB = open(toRead, 1)
+	s.reader, s.sinceReader = newReader(open(readConfig, reads), reads, sqlTranslator), newReader(open(readConfig, follows), follows, sqlTranslator)
+	s.pingDB = open(readConfig, 1)
 	s.reader.log, s.sinceReader.log = o.Log, o.Log
 	if err := s.readServerInfo(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -125,9 +125,9 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, 
 // prepareServer updates the schema without a time limit; concurrent stores wait for each other. If
 // pgvector is not usable, extension is nil, and description says why.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (extension *pgvector, description string, err error) {
-	patient := config.Copy()
-	patient.RuntimeParams["statement_timeout"] = "0"
-	db := stdlib.OpenDB(*patient)
+	patientConfig := config.Copy()
+	patientConfig.RuntimeParams["statement_timeout"] = "0"
+	db := stdlib.OpenDB(*patientConfig)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -148,9 +148,9 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 	if version < minServerVersion {
 		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; Loci needs %d or later", version/10_000, minServerVersion/10_000)
 	}
-	var ours bool
-	err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&ours)
-	if err == nil && !ours {
+	var isLocked bool
+	err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&isLocked)
+	if err == nil && !isLocked {
 		cmp.Or(log, discardLog).Info("waiting for another Loci server to update the database schema")
 		_, err = conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // enqueueJobs queues jobs. The time of the write is their creation time and default due time.
-func (w *ownerWrite) enqueue(jobs []memory.Job) error {
+func (w *ownerWrite) enqueueJobs(jobs []memory.Job) error {
 	for _, j := range jobs {
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
 		if j.CreatedAt, j.RunAt = w.at, memory.Time(j.RunAt); j.RunAt.IsZero() {
@@ -20,14 +20,14 @@ func (w *ownerWrite) enqueue(jobs []memory.Job) error {
 		if err := w.insert(insertJob+` ON CONFLICT (owner, id) DO NOTHING`, w.owner, jobFields(&j)...); err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
-		w.queuedJob = true
+		w.hasQueuedJob = true
 	}
 	return nil
 }
 
 // completeJob marks a job as done; the caller has checked the job's lease. For some jobs it also deletes
 // the rows of jobs that were done long ago; nothing needs them, since runs record applied changes.
-func (t *tx) complete(owner memory.Owner, jobID string) error {
+func (t *tx) completeJob(owner memory.Owner, jobID string) error {
 	if memory.DeletesDoneJobs(jobID) {
 		now, err := t.currentTime()
 		if err != nil {
@@ -63,7 +63,7 @@ func (t *tx) checkLease(owner memory.Owner, lease memory.Lease) (int, error) {
 
 // Claim leases the next job: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time.Duration) (memory.Job, error) {
-	if err := cmp.Or(shelf.CheckDuration(duration), ctx.Err()); err != nil {
+	if err := cmp.Or(shelf.CheckLeaseDuration(duration), ctx.Err()); err != nil {
 		return memory.Job{}, err
 	}
 	job, err := s.committer.claim(ctx, toTextList(kinds), duration)
@@ -78,10 +78,10 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration time.Duration) (memory.Lease, error) {
-	if err := shelf.CheckDuration(duration); err != nil {
+	if err := shelf.CheckLeaseDuration(duration); err != nil {
 		return memory.Lease{}, err
 	}
-	err := s.writeChecked(ctx, heldLease.Owner, func(t *tx) error {
+	err := s.writeForOwner(ctx, heldLease.Owner, func(t *tx) error {
 		if _, err := t.checkLease(heldLease.Owner, heldLease); err != nil {
 			return err
 		}
@@ -110,13 +110,13 @@ func (s *Store) EndLeases(ctx context.Context) error {
 
 // Finish ends an attempt: see [memory.Queue].
 func (s *Store) Finish(ctx context.Context, lease memory.Lease, o memory.Outcome) error {
-	return s.writeChecked(ctx, lease.Owner, func(t *tx) error {
+	return s.writeForOwner(ctx, lease.Owner, func(t *tx) error {
 		failed, err := t.checkLease(lease.Owner, lease)
 		if err != nil {
 			return err
 		}
 		if o.Done {
-			return t.complete(lease.Owner, lease.Job)
+			return t.completeJob(lease.Owner, lease.Job)
 		}
 		if !o.Deferred {
 			failed++
@@ -154,7 +154,7 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 
 // Requeue makes a parked job due: see [memory.Queue].
 func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) error {
-	return s.writeChecked(ctx, owner, func(t *tx) error {
+	return s.writeForOwner(ctx, owner, func(t *tx) error {
 		var state memory.JobState
 		err := t.queryRow(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, jobID}, &state)
 		switch {

@@ -35,7 +35,7 @@ func newReader(db *sql.DB, maxConns int, sqlTranslator *translator) *reader {
 	db.SetMaxIdleConns(maxConns)
 	r := &reader{db: db, translator: sqlTranslator, tokens: make(chan struct{}, maxConns), closed: make(chan struct{})}
 	for range maxConns {
-		r.putBack(&session{translator: sqlTranslator})
+		r.putBackSession(&session{translator: sqlTranslator})
 	}
 	return r
 }
@@ -59,13 +59,13 @@ func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
 		<-r.tokens
-		r.acquire().closeConn()
+		r.acquireSession().closeConn()
 	}
 	return r.db.Close()
 }
 
 // acquireSession returns a free session. The caller must have received a token from r.tokens.
-func (r *reader) acquire() *session {
+func (r *reader) acquireSession() *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := len(r.freeSessions) - 1
@@ -74,7 +74,7 @@ func (r *reader) acquire() *session {
 	return c
 }
 
-func (r *reader) putBack(c *session) {
+func (r *reader) putBackSession(c *session) {
 	r.mu.Lock()
 	r.freeSessions = append(r.freeSessions, c)
 	r.mu.Unlock()
@@ -123,8 +123,8 @@ func (r *reader) readOnce(ctx context.Context, owner memory.Owner, hasYielded *b
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	c := r.acquire()
-	defer r.putBack(c)
+	c := r.acquireSession()
+	defer r.putBackSession(c)
 	if c.conn == nil {
 		conn, err := r.db.Conn(ctx)
 		if err != nil {
@@ -195,7 +195,7 @@ const forceCustomPlan = `SELECT set_config('plan_cache_mode', 'force_custom_plan
 // runPageBatch runs queries for one page of a long list: see forceCustomPlan.
 func (v *view) runPageBatch(statements ...statement) error {
 	if v.session.translator != nil {
-		statements = append([]statement{command(forceCustomPlan)}, statements...)
+		statements = append([]statement{execStatement(forceCustomPlan)}, statements...)
 	}
 	return v.session.runBatch(v.ctx, statements...)
 }

@@ -66,7 +66,7 @@ func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
 	s := try(OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})).orFail(t)
 	defer s.Close()
 	stop := errors.New("stop")
-	for range 3 * followConns {
+	for range 3 * sinceConns {
 		ctx, cancel := context.WithCancel(context.Background())
 		err := s.sinceReader.withSnapshot(ctx, memtest.Ana, func(v *view) error {
 			cancel()

@@ -61,12 +61,12 @@ func toJSON(value any) (string, error) {
 
 // These types convert between a field and a column of another type.
 type (
-	timeColumn    struct{ t *time.Time }       // microseconds since the year 1
-	listColumn    struct{ texts *[]string }    // JSON array, "" for an empty list
-	jsonColumn    struct{ value any }          // JSON
-	rawJSONColumn struct{ b *json.RawMessage } // JSON, "" for nil
-	numberColumn  struct{ n *float64 }         // finite number
-	coreColumn    struct {                     // boolean: whether *core equals value
+	timeColumn    struct{ field *time.Time }       // microseconds since the year 1
+	listColumn    struct{ texts *[]string }        // JSON array, "" for an empty list
+	jsonColumn    struct{ value any }              // JSON
+	rawJSONColumn struct{ field *json.RawMessage } // JSON, "" for nil
+	numberColumn  struct{ field *float64 }         // finite number
+	coreColumn    struct {                         // boolean: whether *core equals value
 		core  *memory.Core
 		value memory.Core
 	}
@@ -88,12 +88,12 @@ func (a timeColumn) Scan(src any) error {
 	if n < -maxMicros || n > maxMicros {
 		return errors.New("time column: out of range")
 	}
-	*a.t = fromMicros(n)
+	*a.field = fromMicros(n)
 	return nil
 }
 
 // Value returns the stored form of the field.
-func (a timeColumn) Value() (driver.Value, error) { return toMicros(*a.t), nil }
+func (a timeColumn) Value() (driver.Value, error) { return toMicros(*a.field), nil }
 
 // Scan reads a list.
 func (a listColumn) Scan(src any) error {
@@ -125,13 +125,13 @@ func (a rawJSONColumn) Scan(src any) error {
 		return errors.New("the column is not JSON")
 	}
 	if s != "" {
-		*a.b = json.RawMessage(s)
+		*a.field = json.RawMessage(s)
 	}
 	return nil
 }
 
 // Value returns the stored form of the field.
-func (a rawJSONColumn) Value() (driver.Value, error) { return string(*a.b), nil }
+func (a rawJSONColumn) Value() (driver.Value, error) { return string(*a.field), nil }
 
 // Scan reads a number, and refuses NaN and infinity.
 func (a numberColumn) Scan(src any) error {
@@ -139,12 +139,12 @@ func (a numberColumn) Scan(src any) error {
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
 		return errors.New("the column is not a number")
 	}
-	*a.n = n
+	*a.field = n
 	return nil
 }
 
 // Value returns the stored form of the field.
-func (a numberColumn) Value() (driver.Value, error) { return *a.n, nil }
+func (a numberColumn) Value() (driver.Value, error) { return *a.field, nil }
 
 // Scan sets an empty *core to value if the column is true, which is the number 1 in SQLite.
 func (a coreColumn) Scan(src any) error {

@@ -53,7 +53,7 @@ func (p *server) beginErasure(context.Context) (end func(), err error) { return 
 // write runs do in a transaction with the owner's other waiting writes, to save disk syncs. If one of
 // the writes fails, each is repeated in a transaction of its own.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
-	if err := p.lockOpen(ctx); err != nil {
+	if err := p.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer p.mu.RUnlock()
@@ -66,7 +66,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	p.waitingCalls[owner] = append(waiting, c)
 	p.waitingMu.Unlock()
 	if !running {
-		go p.writeWaiting(owner)
+		go p.writeWaitingCalls(owner)
 	}
 	select {
 	case <-c.done:
@@ -80,7 +80,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 }
 
 // writeWaitingCalls runs an owner's waiting calls until no call is waiting.
-func (p *server) writeWaiting(owner memory.Owner) {
+func (p *server) writeWaitingCalls(owner memory.Owner) {
 	for {
 		p.waitingMu.Lock()
 		calls := p.waitingCalls[owner]
@@ -134,14 +134,14 @@ func (p *server) runTransaction(ctx context.Context, owner memory.Owner, do func
 		}
 		return errOutcomeUnknown
 	}
-	if err == nil && a.queuedJob {
+	if err == nil && a.hasQueuedJob {
 		p.notifier.notifySoon()
 	}
 	return err
 }
 
 // lockIfOpen read-locks p.mu, or returns an error if ctx has ended or the store is closed.
-func (p *server) lockOpen(ctx context.Context) error {
+func (p *server) lockIfOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ type writeAttempt struct {
 	do    func(*tx) error
 
 	outcomeUnknown bool // the last attempt sent COMMIT, but received no answer
-	queuedJob      bool // the write queued a job
+	hasQueuedJob   bool // the write queued a job
 }
 
 func (a *writeAttempt) run(ctx context.Context) error {
@@ -203,7 +203,7 @@ func (a *writeAttempt) run(ctx context.Context) error {
 		s.rollback(ctx)
 		return a.retryWithoutPgvector(err)
 	}
-	a.queuedJob = t.queuedJob
+	a.hasQueuedJob = t.hasQueuedJob
 	a.callFailpoint(beforeCommit)
 	if err := a.commit(t); err != nil {
 		s.rollback(ctx)
@@ -221,27 +221,27 @@ func (a *writeAttempt) callFailpoint(name string) {
 
 const (
 	// serverTimeExpr is the SQL expression of the server's time in microseconds since the year 1.
-	serverTime     = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
+	serverTimeExpr = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
 	insertOwner    = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
-	lockOwnerQuery = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
-	insertCommit   = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
+	lockOwnerQuery = `SELECT ` + serverTimeExpr + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
+	insertCommit   = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTimeExpr + `) ON CONFLICT DO NOTHING RETURNING id`
 	// deleteOldCommits removes ids of transactions that began over a minute ago: no retry needs them.
-	deleteOldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
+	deleteOldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTimeExpr + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
 // begin queues the statements that begin the transaction and lock the owner's row. The first query sends
 // them, and markBegun is called when they have run. From then on, *isCommitted tells whether an earlier
 // attempt was committed.
-func (a *writeAttempt) begin(t *tx, onBegun func()) (isCommitted *bool) {
+func (a *writeAttempt) begin(t *tx, markBegun func()) (isCommitted *bool) {
 	var now, clock int64
 	h, isDone := ownerVersion{owner: a.owner}, true
-	t.beginUnsent = true
-	t.unsent = []statement{command("BEGIN"), {insertCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
+	t.isBeginUnsent = true
+	t.unsentStatements = []statement{execStatement("BEGIN"), {insertCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
 	if a.owner == "" {
-		t.unsent = append(t.unsent, statement{`SELECT ` + serverTime, nil, func(row scanner) error { onBegun(); return row.Scan(&now) }})
+		t.unsentStatements = append(t.unsentStatements, statement{`SELECT ` + serverTimeExpr, nil, func(row scanner) error { markBegun(); return row.Scan(&now) }})
 	} else {
-		t.unsent = append(t.unsent, command(insertOwner, a.owner), statement{lockOwnerQuery, []any{a.owner}, func(row scanner) error {
-			onBegun()
+		t.unsentStatements = append(t.unsentStatements, execStatement(insertOwner, a.owner), statement{lockOwnerQuery, []any{a.owner}, func(row scanner) error {
+			markBegun()
 			err := row.Scan(&now, &h.version, &clock)
 			h.lastWrite = fromMicros(clock)
 			return err
@@ -274,9 +274,9 @@ func (a *writeAttempt) commit(t *tx) error {
 		last = append(last, a.notifier.erasureStatement(a.owner))
 	}
 	if mathrand.N(64) == 0 {
-		last = append(last, command(deleteOldCommits, a.owner, a.owner))
+		last = append(last, execStatement(deleteOldCommits, a.owner, a.owner))
 	}
-	err = t.runBatch(append(last, command("COMMIT"))...)
+	err = t.runBatch(append(last, execStatement("COMMIT"))...)
 	a.outcomeUnknown = err != nil && !isRefusal(err)
 	return err
 }

@@ -18,7 +18,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, session memory
 		return err
 	}
 	return s.write(ctx, "", func(t *tx) error {
-		if err := t.addKey(owner, sessionKey(session)); err != nil {
+		if err := t.addKey(owner, keyForSession(session)); err != nil {
 			return err
 		}
 		err := t.exec(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, toMicros(session.CreatedAt))
@@ -27,7 +27,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, session memory
 }
 
 // keyForSession returns a key with which api_keys stores a session.
-func sessionKey(session memory.Session) memory.Key {
+func keyForSession(session memory.Session) memory.Key {
 	return memory.Key{Hash: session.Hash, Name: session.By, Role: roleSession, User: session.User, CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt}
 }
 

@@ -74,7 +74,7 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 
 // Since yields the items written after a version: see [memory.IndexSource].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, afterVersion int64, yield func(memory.IndexItem) error) (int64, error) {
-	return s.readSince(ctx, owner, sinceRequest{tables: sinceTables, model: model, afterVersion: afterVersion, yield: func(p storedItem) error { return yield(p.item()) }})
+	return s.readSince(ctx, owner, sinceRequest{tables: sinceTables, model: model, afterVersion: afterVersion, yield: func(p storedItem) error { return yield(p.decode()) }})
 }
 
 // sinceRequest is the argument of readSince: the items to read, and the function that receives them.
@@ -88,15 +88,15 @@ type sinceRequest struct {
 // storedItem is an item whose vector is still encoded.
 type storedItem struct {
 	memory.IndexItem
-	vector []byte
+	vectorData []byte
 }
 
 func (p storedItem) compare(q storedItem) int {
 	return cmp.Or(cmp.Compare(p.Version, q.Version), strings.Compare(p.ID, q.ID))
 }
 
-func (p storedItem) item() memory.IndexItem {
-	p.Vector = vector.ValuesFromBytes(p.vector)
+func (p storedItem) decode() memory.IndexItem {
+	p.Vector = vector.ValuesFromBytes(p.vectorData)
 	return p.IndexItem
 }
 
@@ -155,7 +155,7 @@ const sincePageSize = 1024
 // rowStream is a table's rows after a version, page by page.
 type rowStream struct {
 	table        memoryTable
-	page         []storedItem // items of the last page that were not yielded yet
+	pendingItems []storedItem // items of the last page that were not yielded yet
 	lastItem     storedItem   // last item of the last page, after which the next page begins
 	lastPageSize int          // number of items on the last page
 }
@@ -166,10 +166,10 @@ func (s *rowStream) nextPageStatement(v *view, request sinceRequest) statement {
 	if s.lastItem.ID != "" { // rows not read yet may have the same version
 		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.lastItem.ID)
 	}
-	s.page, s.lastPageSize = nil, 0
+	s.pendingItems, s.lastPageSize = nil, 0
 	return v.ownerStatement(query+` ORDER BY version, id`+limitClause(sincePageSize), args, func(row scanner) (err error) {
 		s.lastItem, err = s.table.scanItem(v.owner, row)
-		s.page, s.lastPageSize = append(s.page, s.lastItem), s.lastPageSize+1
+		s.pendingItems, s.lastPageSize = append(s.pendingItems, s.lastItem), s.lastPageSize+1
 		return err
 	})
 }
@@ -181,12 +181,12 @@ func (s *rowStream) hasMore() bool { return s.lastPageSize >= sincePageSize }
 // be nil if no stream has more.
 func mergeStreams(streams []*rowStream, v *view, request sinceRequest) error {
 	for {
-		streams = slices.DeleteFunc(streams, func(s *rowStream) bool { return len(s.page) == 0 })
+		streams = slices.DeleteFunc(streams, func(s *rowStream) bool { return len(s.pendingItems) == 0 })
 		if len(streams) == 0 {
 			return nil
 		}
-		from := slices.MinFunc(streams, func(a, b *rowStream) int { return a.page[0].compare(b.page[0]) })
-		next := from.page[0]
+		from := slices.MinFunc(streams, func(a, b *rowStream) int { return a.pendingItems[0].compare(b.pendingItems[0]) })
+		next := from.pendingItems[0]
 		if !next.Removed || request.afterVersion > 0 {
 			if v != nil {
 				*v.hasYielded = true
@@ -195,7 +195,7 @@ func mergeStreams(streams []*rowStream, v *view, request sinceRequest) error {
 				return err
 			}
 		}
-		if from.page = from.page[1:]; len(from.page) > 0 || !from.hasMore() {
+		if from.pendingItems = from.pendingItems[1:]; len(from.pendingItems) > 0 || !from.hasMore() {
 			continue
 		}
 		if err := v.runPageBatch(from.nextPageStatement(v, request)); err != nil {
@@ -219,13 +219,13 @@ func (s memoryTable) sinceQuery(afterVersion int64) string {
 // scanItem reads a row of sinceQuery.
 func (s memoryTable) scanItem(owner memory.Owner, row scanner) (storedItem, error) {
 	var k storedItem
-	m, err := s.scan(owner, row, &k.vector)
+	m, err := s.scan(owner, row, &k.vectorData)
 	if err != nil {
 		return storedItem{}, fmt.Errorf("read %s: %w", s.name, err)
 	}
 	k.ID, k.Version = m.ID(), m.Version()
 	if k.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; k.Removed {
-		k.vector = nil
+		k.vectorData = nil
 		return k, nil
 	}
 	k.Memory = m

@@ -23,7 +23,7 @@ const (
 	// busyTimeout is longer than a backup or checkpoint by another process takes.
 	busyTimeout = 10 * time.Second
 	// The number of connections for reads and for Since. Each connection has its own page cache.
-	readConns, followConns = 8, 4
+	readConns, sinceConns = 8, 4
 	// The size of the page cache of a reading and of the writing connection in KiB. Both are small, since
 	// the operating system also caches the file; the larger one must hold a large transaction.
 	readCache, writeCache = 320, 2000
@@ -68,9 +68,9 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 }
 
 func (s *Store) connect(ctx context.Context, path string, o Options) error {
-	existed := !o.AllowEmpty && fileSize(path+markerSuffix) > 0
-	if existed && fileSize(path) == 0 {
-		return emptiedError(path)
+	hadData := !o.AllowEmpty && fileSize(path+markerSuffix) > 0
+	if hadData && fileSize(path) == 0 {
+		return lostDatabaseError(path)
 	}
 	// SQLite would create the file with the umask's mode. It gives its log the mode of the file.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -86,7 +86,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepareSQLite(ctx, db, path, existed, o.Log); err != nil {
+	if err := prepareSQLite(ctx, db, path, hadData, o.Log); err != nil {
 		return errors.Join(explainSQLite(err), db.Close())
 	}
 	w, err := startWriter(ctx, db, path, o, s.cache, s.damage)
@@ -97,7 +97,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	for _, pool := range []struct {
 		to    **reader
 		conns int
-	}{{&s.reader, readConns}, {&s.sinceReader, followConns}} {
+	}{{&s.reader, readConns}, {&s.sinceReader, sinceConns}} {
 		db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", readCache)))
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func dsn(path, options string) string {
 
 // prepareSQLite checks that the database is empty or a Loci database, and updates its schema. If hadData
 // is set, an empty database is an error.
-func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, log *slog.Logger) error {
+func prepareSQLite(ctx context.Context, db *sql.DB, path string, hadData bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return err
@@ -131,8 +131,8 @@ func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, l
 	if id != applicationID && (id != 0 || tables > 0) {
 		return memory.Errorf(memory.Invalid, "the file is a database of another program")
 	}
-	if existed && tables == 0 {
-		return emptiedError(path)
+	if hadData && tables == 0 {
+		return lostDatabaseError(path)
 	}
 	// Set the journal mode after the checks, since this changes the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
@@ -141,7 +141,7 @@ func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, l
 	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite", SQLiteSchema, log); err != nil {
 		return err
 	}
-	return markDatabase(path)
+	return writeMarker(path)
 }
 
 // markerSuffix is the suffix of a marker file that the first start creates next to the database. If the
@@ -152,7 +152,7 @@ const markerText = `Loci created a database here, loci.db. If the database is mi
 restore a backup, or delete this file to begin with an empty memory.
 `
 
-func markDatabase(path string) error {
+func writeMarker(path string) error {
 	if fileSize(path+markerSuffix) > 0 {
 		return nil
 	}
@@ -168,7 +168,7 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-func emptiedError(path string) error {
+func lostDatabaseError(path string) error {
 	return memory.Errorf(memory.Unavailable, "the database file is missing or empty, but had data before: restore a backup with loci restore FILE --replace; "+
 		"to begin with an empty memory, delete %s", path+markerSuffix)
 }

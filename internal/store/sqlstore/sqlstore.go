@@ -98,7 +98,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) erro
 }
 
 // writeForOwner is write after a check that the owner is valid.
-func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+func (s *Store) writeForOwner(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*t
 
 // writeRun is writeForOwner for a function that returns a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
-	err = s.writeChecked(ctx, owner, func(t *tx) (err error) {
+	err = s.writeForOwner(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
 		return err
 	})

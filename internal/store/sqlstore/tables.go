@@ -13,7 +13,7 @@ type stateTable struct {
 	name, kind string        // name of the table, and kind in its targets ("fact" in "fact:ID")
 	columns    string        // names of the columns except owner
 	key        string        // SQL expression for the part of a target after the kind (ID in "fact:ID")
-	upsert     func() string // returns the SQL that inserts or replaces a row
+	upsertSQL  func() string // returns the SQL that inserts or replaces a row
 	newState   func(memory.Owner) memory.State
 	fields     func(memory.State) []any // the fields of a state, in the order of the columns
 }
@@ -41,9 +41,9 @@ func insertQuery(name, columns string) string {
 }
 
 // scan reads a state from a row.
-func (t stateTable) scan(owner memory.Owner, row scanner, extra ...any) (memory.State, error) {
+func (t stateTable) scan(owner memory.Owner, row scanner, extraDest ...any) (memory.State, error) {
 	state := t.newState(owner)
-	err := row.Scan(append(t.fields(state), extra...)...)
+	err := row.Scan(append(t.fields(state), extraDest...)...)
 	if l := state.Link; l != nil {
 		l.Fact.Version = l.HomeVersion
 	}
@@ -52,8 +52,8 @@ func (t stateTable) scan(owner memory.Owner, row scanner, extra ...any) (memory.
 
 // memoryTable returns a description of the same table whose scan returns memories.
 func (t stateTable) memoryTable() memoryTable {
-	return memoryTable{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, extra ...any) (memory.Memory, error) {
-		image, err := t.scan(o, row, extra...)
+	return memoryTable{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, extraDest ...any) (memory.Memory, error) {
+		image, err := t.scan(o, row, extraDest...)
 		return memoryOf(image), err
 	}}
 }
@@ -135,9 +135,9 @@ func turnFields(t *memory.Turn) []any {
 	}
 }
 
-func scanTurn(owner memory.Owner, row scanner, extra ...any) (*memory.Turn, error) {
+func scanTurn(owner memory.Owner, row scanner, extraDest ...any) (*memory.Turn, error) {
 	t := &memory.Turn{Owner: owner}
-	err := row.Scan(append(turnFields(t), extra...)...)
+	err := row.Scan(append(turnFields(t), extraDest...)...)
 	return t, err
 }
 

@@ -12,7 +12,7 @@ import (
 
 // AddTombstones stores only the tombstones of turns, not their text: see [memory.Tombstones].
 func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	return s.writeChecked(ctx, owner, func(t *tx) error {
+	return s.writeForOwner(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
 			if err := t.storeTombstone(owner, one.ID, one.Role, one.Content); err != nil {
 				return err

@@ -26,7 +26,7 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 	}
 	return s.write(ctx, "", func(t *tx) error {
 		for i, trace := range traces {
-			if erased, err := t.erasedAt(trace.Owner); err != nil {
+			if erased, err := t.lastErasure(trace.Owner); err != nil {
 				return err
 			} else if trace.At.Before(erased) {
 				continue
@@ -50,7 +50,7 @@ func encodeTrace(t memory.Trace) (string, error) {
 }
 
 // lastErasure returns the time of the owner's last erasure, or the zero time.
-func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
+func (t *tx) lastErasure(owner memory.Owner) (at time.Time, err error) {
 	if err := t.lockOwnerShared(owner); err != nil {
 		return at, err
 	}
@@ -82,14 +82,14 @@ func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 		if err := t.lockOwnerShared(owner); err != nil {
 			return false, err
 		}
-		var gone int
+		var erasedCount int
 		err := t.queryRow(`SELECT (SELECT COUNT(*) FROM facts WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND content = '')
 			+ (SELECT COUNT(*) FROM links WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND hash = '')`,
-			[]any{owner, textList(facts), owner, textList(facts)}, &gone)
+			[]any{owner, textList(facts), owner, textList(facts)}, &erasedCount)
 		if err != nil {
 			return false, fmt.Errorf("check whether shown facts are erased: %w", err)
 		}
-		if gone > 0 {
+		if erasedCount > 0 {
 			return true, nil
 		}
 	}
@@ -121,9 +121,9 @@ func (t *tx) recordShownFacts(trace memory.Trace) error {
 
 // evictTraces removes the oldest traces of the owners of newTraces, beyond maxPerOwner traces or maxBytes
 // bytes for each owner; maxBytes 0 means no limit in bytes.
-func (t *tx) evictTraces(maxPerOwner int, maxBytes int64, traces []memory.Trace) error {
+func (t *tx) evictTraces(maxPerOwner int, maxBytes int64, newTraces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
-	for _, trace := range traces {
+	for _, trace := range newTraces {
 		if done[trace.Owner] {
 			continue
 		}

@@ -10,13 +10,13 @@ import (
 // Turns returns turns in order: see [memory.TurnLog].
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
 	var found []memory.Turn
-	see := s.reader.withSnapshot
+	withView := s.reader.withSnapshot
 	if q.AsOf.IsZero() {
-		see = s.reader.withConnection
+		withView = s.reader.withConnection
 	}
-	err := see(ctx, owner, func(v *view) (err error) {
+	err := withView(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
-			found, err = v.withoutCancel().turns(q)
+			found, err = v.withoutCancel().currentTurns(q)
 			return err
 		}
 		p, err := v.pastStates(q.AsOf)
@@ -34,7 +34,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 
 // currentTurns returns the current turns that match q. If q.Last is set, it returns at least the last
 // q.Last turns of the conversation.
-func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
+func (v *view) currentTurns(q memory.TurnQuery) ([]memory.Turn, error) {
 	w := whereOwner()
 	if q.Conversation != "" {
 		w.and(`conversation = ?`, q.Conversation)
@@ -58,7 +58,7 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 			w.inValues(`status`, statuses)
 		}
 	}
-	query := `SELECT ` + turnColumns + ` FROM turns ` + w.sql()
+	query := `SELECT ` + turnColumns + ` FROM turns ` + w.clause()
 	if q.Last > 0 && q.Conversation != "" {
 		query += ` ORDER BY place DESC, id DESC` + limitClause(q.Last)
 	}
@@ -72,8 +72,8 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 
 // statusTexts returns the statuses that a query selects, nil for all. A query without statuses selects
 // active turns, or turns of any status if anyByDefault is set.
-func statusTexts(statuses []memory.Status, byID bool) []string {
-	if len(statuses) == 0 && !byID {
+func statusTexts(statuses []memory.Status, anyByDefault bool) []string {
+	if len(statuses) == 0 && !anyByDefault {
 		return []string{string(memory.Active)}
 	}
 	var texts []string

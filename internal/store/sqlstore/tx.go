@@ -14,13 +14,13 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	unsent       []statement   // statements not yet sent to the server
-	beginUnsent  bool          // unsentStatements contains BEGIN, so the transaction has not begun
-	lockedOwner  *ownerVersion // owner whose row the transaction has locked, and the version; nil if no row is locked
-	changedKeys  []memoryKey   // memories that the call wrote
-	erasesText   bool          // the call erases text, so that other stores must be notified
-	queuedJob    bool          // the call queued a job
-	vacuumNeeded bool          // the call erased text, so the file must be rewritten
+	unsentStatements []statement   // statements not yet sent to the server
+	isBeginUnsent    bool          // unsentStatements contains BEGIN, so the transaction has not begun
+	lockedOwner      *ownerVersion // owner whose row the transaction has locked, and the version; nil if no row is locked
+	changedKeys      []memoryKey   // memories that the call wrote
+	erasesText       bool          // the call erases text, so that other stores must be notified
+	hasQueuedJob     bool          // the call queued a job
+	needsVacuum      bool          // the call erased text, so the file must be rewritten
 }
 
 // ownerVersion is an owner's version and the time of the owner's last write.
@@ -57,7 +57,7 @@ func (t *tx) readOwnerVersion(owner memory.Owner) (ownerVersion, error) {
 // the statement is sent with the next query or COMMIT, which then returns its error.
 func (t *tx) exec(query string, args ...any) error {
 	if t.session.translator != nil {
-		t.unsent = append(t.unsent, command(query, args...))
+		t.unsentStatements = append(t.unsentStatements, execStatement(query, args...))
 		return nil
 	}
 	_, err := t.session.exec(t.ctx, query, args...)
@@ -66,8 +66,8 @@ func (t *tx) exec(query string, args ...any) error {
 
 // runBatch runs the unsent statements and then statements, with PostgreSQL in one round trip.
 func (t *tx) runBatch(statements ...statement) error {
-	statements = append(t.unsent, statements...)
-	t.unsent, t.beginUnsent = nil, false
+	statements = append(t.unsentStatements, statements...)
+	t.unsentStatements, t.isBeginUnsent = nil, false
 	if len(statements) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (t *tx) runBatch(statements ...statement) error {
 
 // ensureBegun sends BEGIN to PostgreSQL, unless a query has sent it already.
 func (t *tx) ensureBegun() error {
-	if !t.beginUnsent {
+	if !t.isBeginUnsent {
 		return nil
 	}
 	return t.runBatch()

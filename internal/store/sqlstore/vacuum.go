@@ -20,9 +20,9 @@ const (
 
 // Points at which a test can crash the process while the file is rewritten.
 const (
-	beforeVacuum = "before VACUUM"
-	afterVacuum  = "after VACUUM"
-	emptiedLog   = "after the log was emptied"
+	beforeVacuum    = "before VACUUM"
+	afterVacuum     = "after VACUUM"
+	afterLogEmptied = "after the log was emptied"
 )
 
 const (
@@ -36,13 +36,13 @@ const (
 type vacuumState struct {
 	pendingSince time.Time // first erasure after the last rewrite; zero if there is none
 	failedAt     time.Time // time of the last failed rewrite
-	cause        error     // error of the last rewrite; nil if it did not fail
+	lastErr      error     // error of the last rewrite; nil if it did not fail
 }
 
 // delay returns how long the writer waits for further writes before it rewrites the file.
 func (l vacuumState) delay() time.Duration {
 	wait := min(vacuumIdleTime, time.Until(l.pendingSince.Add(vacuumDeadline)))
-	if l.cause != nil {
+	if l.lastErr != nil {
 		wait = max(wait, time.Until(l.failedAt.Add(vacuumDeadline)))
 	}
 	return wait
@@ -53,7 +53,7 @@ func (t *tx) markForVacuum() error {
 	if t.session.translator != nil {
 		return nil
 	}
-	t.vacuumNeeded = true
+	t.needsVacuum = true
 	return wrap("mark the database file for rewriting", t.exec(setVacuumFlag))
 }
 
@@ -66,8 +66,8 @@ func (s *Store) ErasedTextLocations() []string {
 	switch l := w.readVacuumState(); {
 	case l.pendingSince.IsZero():
 		return nil
-	case l.cause != nil:
-		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.cause)}
+	case l.lastErr != nil:
+		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.lastErr)}
 	}
 	return []string{"free pages and the log of the database file, until Loci rewrites it: a second after the last write, at most a minute from now"}
 }
@@ -85,7 +85,7 @@ func (w *writer) updateVacuumState(change func(*vacuumState)) {
 }
 
 func (w *writer) beginErasure(ctx context.Context) (end func(), err error) {
-	if err := w.checkRoom(); err != nil {
+	if err := w.checkDiskSpace(); err != nil {
 		return nil, err
 	}
 	select {
@@ -98,7 +98,7 @@ func (w *writer) beginErasure(ctx context.Context) (end func(), err error) {
 
 // checkDiskSpace returns an error if the disk has no space to rewrite the file: VACUUM writes a copy to
 // the folder for temporary files, and then the copy to the log, which is next to the file.
-func (w *writer) checkRoom() error {
+func (w *writer) checkDiskSpace() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
 		free, err := disk.FreeBytes(dir)
@@ -135,7 +135,7 @@ func (w *writer) vacuum() {
 			*l = vacuumState{}
 			return
 		}
-		l.failedAt, l.cause = time.Now(), err
+		l.failedAt, l.lastErr = time.Now(), err
 	})
 }
 
@@ -153,7 +153,7 @@ func (w *writer) rewriteFile() error {
 	if busy != 0 {
 		return errors.New("a reader still uses the write-ahead log")
 	}
-	w.failpoint(emptiedLog)
+	w.failpoint(afterLogEmptied)
 	return w.execAll(clearVacuumFlag)
 }
 

@@ -12,7 +12,7 @@ import (
 // SQLite would plan a query with an argument each time. It is a power of two, so that there are few
 // distinct statements.
 func limitClause(n int) string {
-	return ` LIMIT ` + strconv.Itoa(roundUp(n))
+	return ` LIMIT ` + strconv.Itoa(roundUpToPowerOf2(n))
 }
 
 // where builds a WHERE clause. Its first term compares the owner, which args does not contain, since
@@ -52,11 +52,11 @@ func (w *where) inFewValues(column string, values []string) {
 const maxPlaceholders = 32
 
 // placeholders returns a list of at least n question marks, rounded up to have few distinct statements.
-func placeholders(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
+func placeholders(n int) string { return `(?` + strings.Repeat(`,?`, roundUpToPowerOf2(n)-1) + `)` }
 
 // placeholderArgs returns the arguments for placeholders; it repeats the last value for the excess.
 func placeholderArgs(values []string) []any {
-	args := make([]any, roundUp(len(values)))
+	args := make([]any, roundUpToPowerOf2(len(values)))
 	for i := range args {
 		args[i] = values[min(i, len(values)-1)]
 	}
@@ -64,7 +64,7 @@ func placeholderArgs(values []string) []any {
 }
 
 // roundUpToPowerOf2 returns the smallest power of two that is at least n.
-func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
+func roundUpToPowerOf2(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // afterCursor selects the rows after a cursor, in a list ordered by column, newest first.
 func (w *where) afterCursor(cursor, column string) error {
@@ -79,4 +79,4 @@ func (w *where) afterCursor(cursor, column string) error {
 	return nil
 }
 
-func (w *where) sql() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }
+func (w *where) clause() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }

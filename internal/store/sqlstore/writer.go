@@ -20,9 +20,9 @@ const maxGroupSize = 256
 
 // Points of a commit at which a test can crash the process.
 const (
-	beforeCommit = "before commit"
-	afterCommit  = "after commit"
-	betweenGroup = "between groups"
+	beforeCommit  = "before commit"
+	afterCommit   = "after commit"
+	betweenGroups = "between groups"
 )
 
 // writer runs all writes to an SQLite file, in one goroutine with its own connection.
@@ -104,14 +104,14 @@ func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return w.submit(newCall(ctx, do))
+	return w.submitCall(newCall(ctx, do))
 }
 
-func (w *writer) submit(c *call) error {
+func (w *writer) submitCall(c *call) error {
 	if err := w.damage.err(); err != nil {
 		return err
 	}
-	if err := w.enqueue(c); err != nil {
+	if err := w.enqueueCall(c); err != nil {
 		return err
 	}
 	select {
@@ -126,7 +126,7 @@ func (w *writer) submit(c *call) error {
 	return explainSQLite(w.damage.recordError(c.err))
 }
 
-func (w *writer) enqueue(c *call) error {
+func (w *writer) enqueueCall(c *call) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
@@ -148,12 +148,12 @@ func (w *writer) run() {
 			idle = time.After(l.delay())
 		}
 		select {
-		case first, open := <-w.calls:
+		case firstCall, open := <-w.calls:
 			if !open {
 				return
 			}
-			w.commit(first)
-			w.failpoint(betweenGroup)
+			w.commitGroup(firstCall)
+			w.failpoint(betweenGroups)
 		case <-idle:
 			w.vacuum()
 		}
@@ -161,11 +161,11 @@ func (w *writer) run() {
 }
 
 // commitGroup runs firstCall and the other waiting calls in one transaction, and commits it.
-func (w *writer) commit(firstCall *call) {
+func (w *writer) commitGroup(firstCall *call) {
 	group := make([]*call, 0, 8)
 	w.changedKeys = w.changedKeys[:0]
 	err := w.exec("BEGIN IMMEDIATE")
-	for c := firstCall; c != nil; c = w.nextWaiting(len(group)) {
+	for c := firstCall; c != nil; c = w.nextWaitingCall(len(group)) {
 		if !c.claim(w.observeWait) {
 			continue
 		}
@@ -197,7 +197,7 @@ func (w *writer) commit(firstCall *call) {
 const yieldsBeforeCommit = 4
 
 // nextWaitingCall returns the next queued call, or nil if the queue is empty or the group is full.
-func (w *writer) nextWaiting(groupSize int) *call {
+func (w *writer) nextWaitingCall(groupSize int) *call {
 	if groupSize >= maxGroupSize {
 		return nil
 	}
@@ -224,11 +224,11 @@ func (w *writer) runCall(c *call, isFirst bool) error {
 			return err
 		}
 	}
-	t := w.tx()
+	t := w.newTx()
 	if c.err = runRecovered(w.log, c.do, t); c.err != nil {
-		return w.revert(c.err, isFirst)
+		return w.revertCall(c.err, isFirst)
 	}
-	if t.vacuumNeeded {
+	if t.needsVacuum {
 		w.updateVacuumState(func(l *vacuumState) { l.pendingSince = cmp.Or(l.pendingSince, time.Now()) })
 	}
 	w.changedKeys = append(w.changedKeys, t.changedKeys...)
@@ -239,7 +239,7 @@ func (w *writer) runCall(c *call, isFirst bool) error {
 }
 
 // revertCall undoes the writes of a call that failed with cause. Its error means that it could not.
-func (w *writer) revert(cause error, isFirst bool) error {
+func (w *writer) revertCall(cause error, isFirst bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
 	if isFirst {
 		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
@@ -278,6 +278,6 @@ func (w *writer) close() error {
 
 // newTx returns the transaction for one call. It does not use the caller's context, since an interrupted
 // statement would make the other calls of the group fail.
-func (w *writer) tx() *tx {
+func (w *writer) newTx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

@@ -56,7 +56,7 @@ func (s *Store) copyFiles(ctx context.Context, begin func() error, addFile func(
 		case path.Dir(name) == OwnFolder && !slices.Contains(copiedOwnFiles, d.Name()):
 			return nil
 		}
-		return s.addFile(name, addFile)
+		return s.copyFile(name, addFile)
 	})
 }
 
@@ -70,13 +70,13 @@ func (s *Store) withoutWrites(begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.files.saveComplete(), s.files.index.compact()); err != nil {
+	if err := errors.Join(s.files.saveWrittenVersions(), s.files.records.compact()); err != nil {
 		return fmt.Errorf("record the written files: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) addFile(name string, addFile func(name string, from io.Reader) error) error {
+func (s *Store) copyFile(name string, addFile func(name string, from io.Reader) error) error {
 	file, err := s.files.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

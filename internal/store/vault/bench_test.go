@@ -87,7 +87,7 @@ func TestMany(t *testing.T) {
 		}
 		r, err := s.Scan(t.Context(), ScanOptions{})
 		if err != nil || len(r.Edits) != 100 {
-			t.Fatalf("%d edits, %d held, %v", len(r.Edits), len(r.Unconfirmed), err)
+			t.Fatalf("%d edits, %d held, %v", len(r.Edits), len(r.UnconfirmedDeletions), err)
 		}
 		if gone := s.StillMissing(r.Edits); len(gone) != 100 {
 			t.Errorf("%d are gone", len(gone))

@@ -16,7 +16,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 	if !ok {
 		return
 	}
-	r := s.f.index.byTarget[k]
+	r := s.f.records.byTarget[k]
 	c.parsed.owner, c.parsed.lastFolder = k.owner, s.f.lastFolder(k)
 	if id, ok := factOfShareEntry(k.target); ok {
 		s.addError(c.path, fmt.Sprintf("this file has no effect: the file of fact %s lists its recipients under %s", id, recipientsKey))
@@ -98,12 +98,12 @@ func (s *scan) reportUnknownChats() {
 // recordUnchanged records a file without new content. A file that lacks keys will be rewritten.
 func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged mergedFile, e Edit) {
 	if e.Kind == Moved {
-		s.unchanged = append(s.unchanged, &record{Path: e.FormerPath})
+		s.unchangedRecords = append(s.unchangedRecords, &record{Path: e.FormerPath})
 	}
 	folder, _ := s.f.s.folderAndName(k.owner, stored)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
-		Unlearned: stored.isUnlearned(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+		Unlearned: stored.isUnlearned(), HasRelations: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
 	// Of a key that only Loci maintains the latest value counts, whichever machine wrote the value.
 	outdated := merged.outdated || folder != path.Dir(c.path) && stored.Summary == nil
@@ -111,7 +111,7 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 		next.Dirty, next.Exists = true, true
 		s.f.markDirty(k)
 	}
-	s.unchanged = append(s.unchanged, next)
+	s.unchangedRecords = append(s.unchangedRecords, next)
 }
 
 // isRestored reports whether a person restored the file of a forgotten memory under the same name,

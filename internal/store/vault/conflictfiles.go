@@ -21,7 +21,7 @@ func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error
 			return fmt.Errorf("look for conflict files: %w", err)
 		}
 		l.conflicts = map[string]string{}
-		for _, name := range sc.report.Conflicts {
+		for _, name := range sc.report.ConflictFiles {
 			l.conflicts[name] = l.targetOf(name)
 		}
 	}
@@ -34,7 +34,7 @@ func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error
 		}
 		delete(l.conflicts, at)
 	}
-	e, waits := l.f.pending[k]
+	e, waits := l.f.pendingEdits[k]
 	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
 		return nil
 	}

@@ -17,15 +17,15 @@ const DeletionDelay = 2 * time.Second
 // Deletions need a person's confirmation if more than two files and more than a fifth of all files
 // are missing, since the disk may not be mounted or a folder may have been moved.
 const (
-	missingShare = 5
-	fewMissing   = 2
+	missingDivisor = 5
+	fewMissing     = 2
 )
 
 // missingRecords returns the records of missing files, by path.
 func (s *scan) missingRecords() map[string]*record {
 	missing := map[string]*record{}
-	for name, r := range s.f.index.byPath {
-		blind := slices.ContainsFunc(s.unreadable, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
+	for name, r := range s.f.records.byPath {
+		blind := slices.ContainsFunc(s.unreadableFolders, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
 		if !s.existing[name] && !blind && r.countsAsDeleted() && !s.f.exists(name) {
 			missing[name] = r
 		}
@@ -35,7 +35,7 @@ func (s *scan) missingRecords() map[string]*record {
 
 // idsInChangedFiles returns the ids in changed files. Their memories do not count as deleted, even if the
 // file has errors.
-func (s *scan) changedIDs() map[string]bool {
+func (s *scan) idsInChangedFiles() map[string]bool {
 	ids := map[string]bool{}
 	for _, c := range s.changedFiles {
 		ids[c.id] = true
@@ -54,11 +54,11 @@ func (f *fileWriter) exists(name string) bool {
 
 // tooManyMissing reports whether so many files, or a whole folder entries/, are missing that the disk
 // may not be mounted.
-func (s *scan) tooManyMissing(deleted []Edit) bool {
-	if len(deleted) > fewMissing && len(deleted)*missingShare > len(s.f.index.byPath) {
+func (s *scan) tooManyMissing(deletions []Edit) bool {
+	if len(deletions) > fewMissing && len(deletions)*missingDivisor > len(s.f.records.byPath) {
 		return true
 	}
-	return slices.ContainsFunc(deleted, func(e Edit) bool {
+	return slices.ContainsFunc(deletions, func(e Edit) bool {
 		folder, _, _ := strings.Cut(e.Path, "entries/")
 		_, err := s.f.root.Lstat(path.Join(folder, "entries"))
 		return errors.Is(err, fs.ErrNotExist)
@@ -67,26 +67,26 @@ func (s *scan) tooManyMissing(deleted []Edit) bool {
 
 // applicableDeletions returns the deletions to apply now: none if they are too many, and otherwise
 // those older than the option DeletionDelay.
-func (s *scan) applicableDeletions(deleted []Edit) []Edit {
-	missed := s.f.missing
-	s.f.missing = map[string]time.Time{}
+func (s *scan) applicableDeletions(deletions []Edit) []Edit {
+	missed := s.f.missingSince
+	s.f.missingSince = map[string]time.Time{}
 	switch {
 	case s.opts.ConfirmDeletions:
-		return deleted
-	case s.tooManyMissing(deleted):
-		s.report.Unconfirmed = deleted
+		return deletions
+	case s.tooManyMissing(deletions):
+		s.report.UnconfirmedDeletions = deletions
 		return nil
 	case s.opts.DeletionDelay == 0:
-		return deleted
+		return deletions
 	}
 	now := time.Now()
 	var settled []Edit
-	for _, e := range deleted {
+	for _, e := range deletions {
 		since, ok := missed[e.Path]
 		if !ok {
 			since = now
 		}
-		s.f.missing[e.Path] = since
+		s.f.missingSince[e.Path] = since
 		wait := s.opts.DeletionDelay - now.Sub(since)
 		if wait <= 0 {
 			settled = append(settled, e)
@@ -98,12 +98,12 @@ func (s *scan) applicableDeletions(deleted []Edit) []Edit {
 }
 
 // StillMissing returns the deletions whose files are still missing.
-func (s *Store) StillMissing(deleted []Edit) []Edit {
+func (s *Store) StillMissing(deletions []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	defer f.releaseWaiting()
-	return slices.DeleteFunc(deleted, func(e Edit) bool {
+	return slices.DeleteFunc(deletions, func(e Edit) bool {
 		back := f.exists(e.Path)
 		if back {
 			f.removePending(e)

@@ -50,7 +50,7 @@ func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
 	long := ScanOptions{DeletionDelay: time.Hour}
 	for range 2 {
 		v.remove(teaFile)
-		if r := v.scan(long); len(r.Edits)+len(r.Unconfirmed)+len(r.Problems) > 0 || r.untilDeleted == 0 {
+		if r := v.scan(long); len(r.Edits)+len(r.UnconfirmedDeletions)+len(r.Problems) > 0 || r.untilDeleted == 0 {
 			t.Errorf("away for one look: %+v", r)
 		}
 		v.write(teaFile, text)
@@ -63,7 +63,7 @@ func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
 	if r := v.scan(ScanOptions{DeletionDelay: time.Nanosecond}); len(r.Edits) != 1 || r.Edits[0].Kind != Deleted {
 		t.Errorf("gone in two looks: %+v", r)
 	}
-	v.files.missing = nil
+	v.files.missingSince = nil
 	if r := v.scan(ScanOptions{DeletionDelay: time.Hour, ConfirmDeletions: true}); len(r.Edits) != 1 {
 		t.Errorf("confirmed: %+v", r)
 	}
@@ -111,8 +111,8 @@ func TestGoneLooksOnceMore(t *testing.T) {
 	if still := v.StillMissing(r.Edits); len(still) != 1 || still[0].Path != wine {
 		t.Errorf("gone are %+v; want %s alone", still, wine)
 	}
-	if len(v.files.pending) != 1 {
-		t.Errorf("edits that wait: %d", len(v.files.pending))
+	if len(v.files.pendingEdits) != 1 {
+		t.Errorf("edits that wait: %d", len(v.files.pendingEdits))
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil {
 		return err
 	}
-	old := f.index.byTarget[k]
+	old := f.records.byTarget[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
 		Size: int64(len(text)), Dirty: true, Exists: true,
@@ -93,7 +93,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 		notes = []*record{{Path: old.Path}, next}
 	}
 	f.markDirty(k)
-	return f.index.update(notes...)
+	return f.records.update(notes...)
 }
 
 // acceptDeleted is Accept for a deleted file; the caller has locked f.disk. The record reserves the
@@ -104,8 +104,8 @@ func (f *fileWriter) acceptDeleted(e Edit, k key) error {
 		f.removePending(e)
 		defer f.releaseWaiting()
 	}
-	if r := f.index.byTarget[k]; r != nil && r.Path == e.Path {
-		err := f.index.update(&record{Path: e.Path, Owner: k.owner, Target: k.target, Dirty: gone})
+	if r := f.records.byTarget[k]; r != nil && r.Path == e.Path {
+		err := f.records.update(&record{Path: e.Path, Owner: k.owner, Target: k.target, Dirty: gone})
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		}
 	}
 	f.markDirty(k)
-	return f.index.markDirty(f.index.byTarget[k])
+	return f.records.markDirty(f.records.byTarget[k])
 }
 
 // currentContent returns the content that a memory's file must have now.
@@ -164,9 +164,9 @@ func changedAgainError(e Edit) error {
 
 // removePending removes an edit from the unanswered edits; the caller has locked f.disk.
 func (f *fileWriter) removePending(e Edit) {
-	delete(f.pending, pendingKey(e))
+	delete(f.pendingEdits, pendingKey(e))
 	if e.Kind == Deleted {
-		delete(f.missing, e.Path)
+		delete(f.missingSince, e.Path)
 	}
 }
 
@@ -181,15 +181,15 @@ func pendingKey(e Edit) key {
 // mustWait reports whether a write must wait: for the answer to an edit of the file or of an added
 // file with the same text, or for a missing file that may reappear.
 func (f *fileWriter) mustWait(k key, t fileContent) bool {
-	if _, own := f.pending[k]; own {
+	if _, own := f.pendingEdits[k]; own {
 		return true
 	}
-	if r := f.index.byTarget[k]; r != nil {
-		_, missed := f.missing[r.Path]
+	if r := f.records.byTarget[k]; r != nil {
+		_, missed := f.missingSince[r.Path]
 		return missed
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
-	for _, e := range f.pending {
+	for _, e := range f.pendingEdits {
 		says := fileContent{FileContent: e.Content}
 		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameText(says.text(), t.text()) {
 			return true

@@ -64,7 +64,7 @@ func (s *Store) beginErasure() error {
 
 // targetsOfIDs returns the targets whose files may contain text that a run erases, including the
 // conversations of turns, since their titles may quote turns.
-func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
+func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, runID string, ids []string) ([]string, error) {
 	memories, err := s.Get(ctx, owner, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("read the memories to erase: %w", err)
@@ -75,7 +75,7 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 		for _, kind := range []string{profileTarget, contextTarget, conversationTarget} {
 			targets[kind+id] = true
 		}
-		targets[profileTarget+memory.ErasedKey(run, id)] = true
+		targets[profileTarget+memory.ErasedKey(runID, id)] = true
 	}
 	return slices.Collect(maps.Keys(targets)), nil
 }
@@ -86,7 +86,7 @@ func (s *Store) finishErasure(ctx context.Context) error {
 		return err
 	}
 	s.files.disk.Lock() // compact removes deleted records, whose paths may contain keys of profile entries
-	err := s.files.index.compact()
+	err := s.files.records.compact()
 	s.files.disk.Unlock()
 	if err != nil {
 		return err

@@ -28,18 +28,18 @@ const (
 // fileWriter updates the files from the wrapped store: a write marks targets as dirty, and later
 // their current content is written to their files.
 type fileWriter struct {
-	s     *Store
-	root  *os.Root
-	index *recordIndex // the records; guarded by disk
+	s       *Store
+	root    *os.Root
+	records *recordIndex // the records; guarded by disk
 
-	disk    sync.Mutex           // locked while files are read or written
-	pending map[key]Edit         // unanswered edits; guarded by disk
-	missing map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
-	scanned bool                 // whether a scan ran since the start; guarded by disk
+	disk         sync.Mutex           // locked while files are read or written
+	pendingEdits map[key]Edit         // unanswered edits; guarded by disk
+	missingSince map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
+	scanned      bool                 // whether a scan ran since the start; guarded by disk
 
-	mu     sync.Mutex             // guards dirty and latestVersions
-	dirty  map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
-	latest map[memory.Owner]int64 // latest known versions in the wrapped store
+	mu             sync.Mutex             // guards dirty and latestVersions
+	dirty          map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
+	latestVersions map[memory.Owner]int64 // latest known versions in the wrapped store
 
 	wake    chan struct{} // contains a token when a file is dirty
 	written chan struct{} // contains a token when files were written
@@ -57,7 +57,7 @@ func openFileWriter(s *Store) (*fileWriter, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	return &fileWriter{
-		s: s, root: root, index: x, pending: map[key]Edit{}, dirty: map[key]bool{}, latest: map[memory.Owner]int64{},
+		s: s, root: root, records: x, pendingEdits: map[key]Edit{}, dirty: map[key]bool{}, latestVersions: map[memory.Owner]int64{},
 		wake: make(chan struct{}, 1), written: make(chan struct{}, 1), stop: make(chan struct{}),
 	}, nil
 }
@@ -81,7 +81,7 @@ func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, t
 func (f *fileWriter) setLatest(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.latest[owner] = max(f.latest[owner], version)
+	f.latestVersions[owner] = max(f.latestVersions[owner], version)
 }
 
 // markDirty marks targets as dirty and starts the writer. The target "" means everything that was
@@ -122,7 +122,7 @@ func (f *fileWriter) releaseWaiting() {
 // lastFolder returns where a memory's file was last written: inEntries, inDeleted, or "" if the file
 // was never written.
 func (f *fileWriter) lastFolder(k key) string {
-	r := f.index.byTarget[k]
+	r := f.records.byTarget[k]
 	if r.isUnwritten() {
 		return ""
 	}
@@ -136,7 +136,7 @@ func (f *fileWriter) lastFolder(k key) string {
 func (f *fileWriter) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.latest))
+	return slices.Sorted(maps.Keys(f.latestVersions))
 }
 
 // run writes dirty files until it is stopped. While memories are being written, run works at most a
@@ -196,7 +196,7 @@ func (f *fileWriter) flushBatch(ctx context.Context) (wrote bool, err error) {
 			return false, nil
 		}
 		defer f.s.mu.Unlock()
-		return false, f.saveComplete()
+		return false, f.saveWrittenVersions()
 	}
 	failed, err := f.writeBatch(context.WithoutCancel(ctx), batch)
 	f.setDirty(false, failed...)
@@ -223,14 +223,14 @@ func (f *fileWriter) takeBatch() (batch []key) {
 
 // saveWrittenVersions saves the versions up to which the files were written, if nothing is dirty. The
 // caller has locked f.disk and f.s.mu.
-func (f *fileWriter) saveComplete() error {
+func (f *fileWriter) saveWrittenVersions() error {
 	f.mu.Lock()
-	whole, versions := len(f.dirty) == 0, maps.Clone(f.latest)
+	whole, versions := len(f.dirty) == 0, maps.Clone(f.latestVersions)
 	f.mu.Unlock()
 	if !whole {
 		return nil
 	}
-	return f.index.saveVersions(versions)
+	return f.records.saveVersions(versions)
 }
 
 func (f *fileWriter) close() error {
@@ -240,7 +240,7 @@ func (f *fileWriter) close() error {
 		<-f.done
 		errs = append(errs, f.flush(context.Background()))
 	}
-	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
+	return errors.Join(append(errs, f.records.db.Close(), f.root.Close())...)
 }
 
 func (f *fileWriter) osPath(path string) string {

@@ -71,7 +71,7 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 		folder, name := s.folderAndName(owner, want)
 		file := path.Join(folder, name+".md")
 		text, ok := files[file]
-		if r := s.files.index.byTarget[key{owner, want.target()}]; !ok && r != nil && path.Dir(r.Path) == folder {
+		if r := s.files.records.byTarget[key{owner, want.target()}]; !ok && r != nil && path.Dir(r.Path) == folder {
 			file = r.Path // named after the time that the memory was of first
 			text, ok = files[file]
 		}
@@ -405,10 +405,10 @@ func TestEditInTheLastMomentIsKept(t *testing.T) {
 		v.opts.failpoint = func(string) {}
 		v.files.disk.Unlock()
 		r := v.scan()
-		if len(r.Conflicts) != 1 || len(r.Edits) > 0 || v.read(r.Conflicts[0]) != mine || mine == "" {
+		if len(r.ConflictFiles) != 1 || len(r.Edits) > 0 || v.read(r.ConflictFiles[0]) != mine || mine == "" {
 			t.Fatalf("report %+v", r)
 		}
-		v.remove(r.Conflicts[0])
+		v.remove(r.ConflictFiles[0])
 	}
 }
 

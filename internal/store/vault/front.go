@@ -137,14 +137,14 @@ func (p fileParts) withFields(fields []field, text string) (out fileParts, ok bo
 	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.comparable() == b.comparable() })
 }
 
-var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
+var commentPattern = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
 // trailingComment returns the comment after a one-line value.
 func trailingComment(lines []string) string {
 	if len(lines) != 1 {
 		return ""
 	}
-	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
+	return strings.TrimRight(commentPattern.FindString(lines[0]), "\r\n")
 }
 
 // scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. For a value of
@@ -285,7 +285,7 @@ func scalarText(n ast.Node) (string, bool) {
 
 // yamlString returns a text as YAML on one line, with quotes if necessary.
 func yamlString(text string) string {
-	if unquotable.MatchString(text) && !reservedWords[strings.ToLower(text)] {
+	if plainPattern.MatchString(text) && !reservedWords[strings.ToLower(text)] {
 		return text
 	}
 	var b bytes.Buffer
@@ -295,7 +295,7 @@ func yamlString(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-var unquotable = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
+var plainPattern = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
 // reservedWords lists texts that YAML does not read as strings if they are unquoted.
 var reservedWords = map[string]bool{

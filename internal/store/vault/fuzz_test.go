@@ -48,12 +48,12 @@ func TestLinkToAnIDThatEndsAsAFileDoes(t *testing.T) {
 }
 
 func TestPlacesAreReadBack(t *testing.T) {
-	s := &Store{opts: Options{HomeOwner: memtest.Ana}, files: &fileWriter{latest: map[memory.Owner]int64{}}}
+	s := &Store{opts: Options{HomeOwner: memtest.Ana}, files: &fileWriter{latestVersions: map[memory.Owner]int64{}}}
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringN(1, 20, -1)
 		namespace := rapid.SampledFrom([]string{memory.DefaultNamespace, "other", "../up"}).Draw(t, "namespace")
 		owner := rapid.SampledFrom([]memory.Owner{memtest.Ana, memory.User(namespace, id.Draw(t, "user")), memory.Pool(namespace, id.Draw(t, "pool")), memory.Global(namespace)}).Draw(t, "owner")
-		s.files.latest[owner] = 1
+		s.files.latestVersions[owner] = 1
 		f := memtest.Fact(owner, "x")
 		f.ID, f.Scope.Conversation = id.Draw(t, "id"), rapid.SampledFrom([]string{"", "global", "c", "a/../b"}).Draw(t, "conversation")
 		f.Status = rapid.SampledFrom([]memory.Status{memory.Active, memory.Retired}).Draw(t, "status")

@@ -56,7 +56,7 @@ func untouched(s *Store) error {
 		return err
 	}
 	r, err := s.Scan(context.Background(), ScanOptions{})
-	if err == nil && len(r.Edits)+len(r.Problems)+len(r.Conflicts)+len(r.Unconfirmed) > 0 {
+	if err == nil && len(r.Edits)+len(r.Problems)+len(r.ConflictFiles)+len(r.UnconfirmedDeletions) > 0 {
 		err = fmt.Errorf("nobody edited a file, but %+v", r)
 	}
 	return err

@@ -26,12 +26,12 @@ func (f *fileWriter) newLoader(owner memory.Owner) *loader {
 	return &loader{f: f, owner: owner, contents: map[string]fileContent{}, fileNames: map[string]string{}, sharedFactOwners: map[string]memory.Owner{}}
 }
 
-func (l *loader) add(t fileContent) { l.contents[t.target()] = t }
+func (l *loader) addContent(t fileContent) { l.contents[t.target()] = t }
 
 // load reads the contents of the keys. It returns the keys in the order in which their files must
 // be written, and adds the keys of summaries whose files must be renamed.
 func (l *loader) load(ctx context.Context, keys []key) ([]key, error) {
-	if err := l.fetch(ctx, keys); err != nil {
+	if err := l.fetchContents(ctx, keys); err != nil {
 		return nil, err
 	}
 	keys, err := l.addSummaries(ctx, keys)
@@ -41,7 +41,7 @@ func (l *loader) load(ctx context.Context, keys []key) ([]key, error) {
 	return keys, l.loadFileNames(ctx)
 }
 
-func (l *loader) fetch(ctx context.Context, keys []key) error {
+func (l *loader) fetchContents(ctx context.Context, keys []key) error {
 	var ids, conversations []string
 	for _, i := range keys {
 		kind, id, _ := strings.Cut(i.target, ":")
@@ -59,7 +59,7 @@ func (l *loader) fetch(ctx context.Context, keys []key) error {
 				return err
 			}
 			for _, c := range page.Changes {
-				l.add(fileContent{FileContent: memory.FileContent{Profile: c.After.Profile, Context: c.After.Context}})
+				l.addContent(fileContent{FileContent: memory.FileContent{Profile: c.After.Profile, Context: c.After.Context}})
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (l *loader) fetch(ctx context.Context, keys []key) error {
 			return err
 		}
 		for _, c := range page.Conversations {
-			l.add(fileContent{FileContent: memory.FileContent{Conversation: &c}})
+			l.addContent(fileContent{FileContent: memory.FileContent{Conversation: &c}})
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (l *loader) addMemory(ctx context.Context, m memory.Memory) (err error) {
 			return err
 		}
 	}
-	l.add(t)
+	l.addContent(t)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (l *loader) addSummaries(ctx context.Context, keys []key) ([]key, error) {
 			continue
 		}
 		checked[conversation] = true
-		if r := l.f.index.byPath[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
+		if r := l.f.records.byPath[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
 			affected[r.Target] = true
 		}
 		q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
@@ -156,7 +156,7 @@ func (l *loader) addSummaries(ctx context.Context, keys []key) ([]key, error) {
 	for _, target := range slices.Sorted(maps.Keys(affected)) {
 		t := l.contents[target]
 		if t.isCurrent = current[target] && t.Summary != nil; t.isCurrent {
-			l.add(t)
+			l.addContent(t)
 			newest = append(newest, key{l.owner, target})
 		} else {
 			previous = append(previous, key{l.owner, target})

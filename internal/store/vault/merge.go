@@ -29,7 +29,7 @@ func (l *loader) readFile(p parsedPath, text string, stored fileContent, r *reco
 	var last string
 	var past []string
 	if !r.isUnwritten() && stored != (fileContent{}) {
-		if last, past, err = l.f.index.writtenTexts(key{l.owner, r.Target}); err != nil {
+		if last, past, err = l.f.records.writtenTexts(key{l.owner, r.Target}); err != nil {
 			return out, err
 		}
 	}

@@ -156,10 +156,10 @@ func (p parsedPath) timeInName() time.Time {
 }
 
 // parsePath parses a path. ok is false if Loci never writes to such a path.
-func (s *Store) parsePath(name string) (p parsedPath, ok bool) {
-	base, isFile := strings.CutSuffix(name, ".md")
+func (s *Store) parsePath(file string) (p parsedPath, ok bool) {
+	base, isFile := strings.CutSuffix(file, ".md")
 	parts := strings.Split(base, "/")
-	if !isFile || strings.HasPrefix(path.Base(name), ".") {
+	if !isFile || strings.HasPrefix(path.Base(file), ".") {
 		return parsedPath{}, false
 	}
 	p.owner, parts = s.splitOwner(parts)

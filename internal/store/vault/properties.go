@@ -38,52 +38,52 @@ func (t *fileContent) properties() []property {
 	case t.Fact != nil:
 		f := t.Fact
 		return []property{
-			requiredText("id", &f.ID), conversationKeyOf(&f.Scope.Conversation), constant("role", "memory"), constant("kind", "fact"),
+			requiredText("id", &f.ID), conversationProperty(&f.Scope.Conversation), constantProperty("role", "memory"), constantProperty("kind", "fact"),
 			requiredTime("created_at", &f.CreatedAt, nil), requiredTime(updatedKey, &f.UpdatedAt, &f.CreatedAt),
-			status(&f.Status, memory.Active, memory.Pending, memory.Retired, memory.Rejected, memory.Superseded),
-			memoryLink("superseded_by", &f.SupersededBy), optionalText("category", &f.Category), textList("tags", &f.Tags), pinned(f), core(f),
-			optionalText("subject", &f.Subject), optionalText("attribute", &f.Attribute), confidence(f),
+			statusProperty(&f.Status, memory.Active, memory.Pending, memory.Retired, memory.Rejected, memory.Superseded),
+			linkProperty("superseded_by", &f.SupersededBy), optionalText("category", &f.Category), listProperty("tags", &f.Tags), pinnedProperty(f), coreProperty(f),
+			optionalText("subject", &f.Subject), optionalText("attribute", &f.Attribute), confidenceProperty(f),
 			requiredTime("observed_at", &f.ObservedAt, &f.CreatedAt), optionalNumber("observed_seq", &f.ObservedSeq),
 			optionalTime("valid_from", &f.ValidFrom), optionalTime("valid_to", &f.ValidTo), optionalTime("expires_at", &f.ExpiresAt),
-			requiredText(sourceKey, &f.Source), trust(f), optionalText("model", &f.Model),
+			requiredText(sourceKey, &f.Source), trustProperty(f), optionalText("model", &f.Model),
 			optionalText("project", &f.Scope.Project), optionalText("agent", &f.Scope.Agent),
-			optionalText("from_conversation", &f.Provenance.Conversation), turns(f), quote(f), metadata(f),
+			optionalText("from_conversation", &f.Provenance.Conversation), turnsProperty(f), quoteProperty(f), metadataProperty(f),
 			t.relationProperty(memory.SameSubject), t.relationProperty(memory.Refines), t.relationProperty(memory.Contradicts), t.relationProperty(memory.Follows), t.recipientsProperty(),
 		}
 	case t.Turn != nil:
 		u := t.Turn
 		return []property{
-			requiredText("id", &u.ID), conversationOfTurn(u), requiredText("role", &u.Role), constant("kind", "turn"),
-			requiredTime("created_at", &u.CreatedAt, nil), status(&u.Status, memory.Active, memory.Retired, memory.Replaced),
-			requiredNumber("index", &u.Index), memoryLink("parent", &u.Parent), optionalText("name", &u.Name), optionalText("ref", &u.Ref),
+			requiredText("id", &u.ID), turnConversationProperty(u), requiredText("role", &u.Role), constantProperty("kind", "turn"),
+			requiredTime("created_at", &u.CreatedAt, nil), statusProperty(&u.Status, memory.Active, memory.Retired, memory.Replaced),
+			requiredNumber("index", &u.Index), linkProperty("parent", &u.Parent), optionalText("name", &u.Name), optionalText("ref", &u.Ref),
 			optionalText("project", &u.Project), optionalText("agent", &u.Agent),
-			optionalTime("learned_at", &u.LearnedAt), boolean("no_learn", &u.NoLearn), boolean("history", &u.History), optionalText("chain", &u.Chain),
+			optionalTime("learned_at", &u.LearnedAt), boolProperty("no_learn", &u.NoLearn), boolProperty("history", &u.History), optionalText("chain", &u.Chain),
 		}
 	case t.Summary != nil:
 		m := t.Summary
 		return []property{
-			requiredText("id", &m.ID), conversationKeyOf(&m.Scope.Conversation), constant("role", "summary"), constant("kind", "summary"),
-			constant("summary_kind", "summary"), requiredTime("created_at", &m.CreatedAt, nil), status(&m.Status, memory.Active, memory.Retired),
+			requiredText("id", &m.ID), conversationProperty(&m.Scope.Conversation), constantProperty("role", "summary"), constantProperty("kind", "summary"),
+			constantProperty("summary_kind", "summary"), requiredTime("created_at", &m.CreatedAt, nil), statusProperty(&m.Status, memory.Active, memory.Retired),
 			requiredNumber("message_count", &m.MessageCount), optionalText("model", &m.Model),
 			optionalText("project", &m.Scope.Project), optionalText("agent", &m.Scope.Agent),
 		}
 	case t.Profile != nil:
 		e := t.Profile
 		return []property{
-			requiredText("id", &e.Key), constant("kind", "profile"), status(&e.Status, memory.Active, memory.Retired),
+			requiredText("id", &e.Key), constantProperty("kind", "profile"), statusProperty(&e.Status, memory.Active, memory.Retired),
 			requiredTime(updatedKey, &e.UpdatedAt, nil), optionalNumber("token_count", &e.Tokens),
 		}
 	case t.Context != nil:
 		c := t.Context
 		return []property{
-			requiredText("id", &c.ID), constant("kind", "context"), title(c), status(&c.Status, memory.Active, memory.Retired),
+			requiredText("id", &c.ID), constantProperty("kind", "context"), titleProperty(c), statusProperty(&c.Status, memory.Active, memory.Retired),
 			requiredTime("created_at", &c.CreatedAt, nil), requiredTime(updatedKey, &c.UpdatedAt, nil),
 		}
 	case t.Conversation != nil:
 		c := t.Conversation
 		return []property{
-			requiredText("id", &c.ID), constant("kind", "conversation"), optionalText("title", &c.Title), optionalText("project", &c.Project),
-			optionalText("agent", &c.Agent), textList("contexts", &c.Contexts), requiredTime("created_at", &c.CreatedAt, nil), requiredTime(updatedKey, &c.UpdatedAt, nil),
+			requiredText("id", &c.ID), constantProperty("kind", "conversation"), optionalText("title", &c.Title), optionalText("project", &c.Project),
+			optionalText("agent", &c.Agent), listProperty("contexts", &c.Contexts), requiredTime("created_at", &c.CreatedAt, nil), requiredTime(updatedKey, &c.UpdatedAt, nil),
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func scalarProperty(key, expected string, format func(linkFunc) string, parse fu
 
 // optionalText returns a text property whose key is omitted for "". A missing key sets the text to "".
 func optionalText(key string, v *string) property {
-	return property{key, func(linkFunc) string { return textOrEmpty(*v) }, func(r *frontReader) { *v = r.text(key) }}
+	return property{key, func(linkFunc) string { return yamlOrEmpty(*v) }, func(r *frontReader) { *v = r.text(key) }}
 }
 
 // requiredText returns a text property whose key is always written. A missing key changes nothing.
@@ -110,7 +110,7 @@ func requiredText[T ~string](key string, v *T) property {
 }
 
 // constantProperty returns a property whose only allowed value follows from the file's folder.
-func constant(key, allowed string) property {
+func constantProperty(key, allowed string) property {
 	return property{key, func(linkFunc) string { return allowed }, func(r *frontReader) {
 		if got := r.text(key); got != "" && got != allowed {
 			r.failf("%s is %q, but must be %q in files of this folder: move the file to its folder, or use another name for a key of your own", key, got, allowed)
@@ -118,7 +118,7 @@ func constant(key, allowed string) property {
 	}}
 }
 
-func textList(key string, v *[]string) property {
+func listProperty(key string, v *[]string) property {
 	return property{key, func(linkFunc) string { return yamlList(*v) }, func(r *frontReader) { *v = r.list(key) }}
 }
 
@@ -178,7 +178,7 @@ func requiredNumber[T int | int64](key string, v *T) property {
 	})
 }
 
-func boolean(key string, v *bool) property {
+func boolProperty(key string, v *bool) property {
 	format := func(linkFunc) string {
 		if *v {
 			return "true"
@@ -193,7 +193,7 @@ func boolean(key string, v *bool) property {
 }
 
 // linkProperty returns a property whose value is a link to the memory *id.
-func memoryLink(key string, id *string) property {
+func linkProperty(key string, id *string) property {
 	format := func(link linkFunc) string {
 		if *id == "" {
 			return ""
@@ -203,13 +203,13 @@ func memoryLink(key string, id *string) property {
 	return property{key, format, func(r *frontReader) { *id = idInLink(r.text(key)) }}
 }
 
-func conversationKeyOf(id *string) property {
+func conversationProperty(id *string) property {
 	return property{conversationKey, func(linkFunc) string { return yamlString(cmp.Or(*id, globalFolder)) }, func(r *frontReader) { *id = r.conversation(*id) }}
 }
 
 // turnConversationProperty returns the property with a turn's conversation. In other folders than
 // global, the folder's name determines the conversation, not the key's value.
-func conversationOfTurn(u *memory.Turn) property {
+func turnConversationProperty(u *memory.Turn) property {
 	return property{conversationKey, func(linkFunc) string { return yamlString(u.Conversation) }, func(r *frontReader) {
 		if r.path.conversation == globalFolder {
 			u.Conversation = r.text(conversationKey)
@@ -219,13 +219,13 @@ func conversationOfTurn(u *memory.Turn) property {
 	}}
 }
 
-func status(v *memory.Status, allowed ...memory.Status) property {
+func statusProperty(v *memory.Status, allowed ...memory.Status) property {
 	return property{statusKey, func(linkFunc) string { return yamlString(string(*v)) }, func(r *frontReader) { *v = r.status(*v, allowed) }}
 }
 
 // titleProperty returns the property with a document's title. A new file's name is its default title.
-func title(c *memory.Context) property {
-	return property{"title", func(linkFunc) string { return textOrEmpty(c.Title) }, func(r *frontReader) {
+func titleProperty(c *memory.Context) property {
+	return property{"title", func(linkFunc) string { return yamlOrEmpty(c.Title) }, func(r *frontReader) {
 		if r.isStored {
 			c.Title = ""
 		}
@@ -233,9 +233,9 @@ func title(c *memory.Context) property {
 	}}
 }
 
-func pinned(f *memory.Fact) property {
+func pinnedProperty(f *memory.Fact) property {
 	is := f.Pinned()
-	p := boolean("pinned", &is)
+	p := boolProperty("pinned", &is)
 	return property{p.key, p.format, func(r *frontReader) {
 		p.read(r)
 		f.Core = memory.Pin(is)
@@ -244,7 +244,7 @@ func pinned(f *memory.Fact) property {
 
 // coreProperty returns the property core. It is written only for never, which the key pinned cannot
 // express.
-func core(f *memory.Fact) property {
+func coreProperty(f *memory.Fact) property {
 	format := func(linkFunc) string {
 		if f.Core == memory.CoreNever {
 			return string(f.Core)
@@ -256,7 +256,7 @@ func core(f *memory.Fact) property {
 	})
 }
 
-func confidence(f *memory.Fact) property {
+func confidenceProperty(f *memory.Fact) property {
 	format := func(linkFunc) string { return strconv.FormatFloat(f.Confidence, 'g', -1, 64) }
 	return scalarProperty("confidence", "a number from 0 to 1", format, func(s string) bool {
 		if s == "" {
@@ -271,7 +271,7 @@ func confidence(f *memory.Fact) property {
 	})
 }
 
-func trust(f *memory.Fact) property {
+func trustProperty(f *memory.Fact) property {
 	all := []memory.Trust{memory.TrustPerson, memory.TrustUser, memory.TrustAssistant, memory.TrustUntrusted}
 	return scalarProperty("trust", "one of person, user, assistant, untrusted", func(linkFunc) string { return yamlString(string(f.Trust)) }, func(s string) bool {
 		f.Trust = cmp.Or(memory.Trust(s), f.Trust)
@@ -279,7 +279,7 @@ func trust(f *memory.Fact) property {
 	})
 }
 
-func turns(f *memory.Fact) property {
+func turnsProperty(f *memory.Fact) property {
 	const key = "from_turns"
 	format := func(link linkFunc) string {
 		var links []string
@@ -297,7 +297,7 @@ func turns(f *memory.Fact) property {
 }
 
 // quoteProperty returns the property quote: the quoted span of a turn, written as "START-END LINK".
-func quote(f *memory.Fact) property {
+func quoteProperty(f *memory.Fact) property {
 	format := func(link linkFunc) string {
 		q := f.Provenance.Quote
 		if q == nil {
@@ -318,8 +318,8 @@ func quote(f *memory.Fact) property {
 	})
 }
 
-func metadata(f *memory.Fact) property {
-	return scalarProperty("metadata", "a JSON object in quotes", func(linkFunc) string { return textOrEmpty(string(f.Metadata)) }, func(s string) bool {
+func metadataProperty(f *memory.Fact) property {
+	return scalarProperty("metadata", "a JSON object in quotes", func(linkFunc) string { return yamlOrEmpty(string(f.Metadata)) }, func(s string) bool {
 		s = strings.TrimSpace(s)
 		if f.Metadata = nil; s != "" {
 			f.Metadata = json.RawMessage(s)
@@ -337,7 +337,7 @@ func timeOrEmpty(t time.Time) string {
 
 func rfc3339(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
-func textOrEmpty(text string) string {
+func yamlOrEmpty(text string) string {
 	if text == "" {
 		return ""
 	}

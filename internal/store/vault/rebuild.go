@@ -27,7 +27,7 @@ const maxChunk = 500
 // learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, isFull bool) error {
-	x := s.files.index // needs no lock: no other goroutine runs yet
+	x := s.files.records // needs no lock: no other goroutine runs yet
 	if err := x.beginRebuild(includes); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, i
 		if err := s.rebuildTurns(ctx, owner, byOwner[owner], paths); err != nil {
 			return fmt.Errorf("import the turns of %s: %w", owner, err)
 		}
-		if err := s.rebuildRest(ctx, owner, byOwner[owner], paths); err != nil {
+		if err := s.rebuildOtherMemories(ctx, owner, byOwner[owner], paths); err != nil {
 			return fmt.Errorf("import the files of %s: %w", owner, err)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Store) missingInStore(ctx context.Context, owner memory.Owner, contents
 	for _, t := range contents {
 		keys = append(keys, key{owner, t.target()})
 	}
-	if err := l.fetch(ctx, keys); err != nil {
+	if err := l.fetchContents(ctx, keys); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(contents, func(t fileContent) bool { return l.contents[t.target()] != (fileContent{}) }), nil
@@ -84,11 +84,11 @@ func (s *Store) recordPaths(paths map[key]string) error {
 	defer f.disk.Unlock()
 	var from []*record
 	for k, at := range paths {
-		if _, ok := factOfShareEntry(k.target); !ok && f.index.byTarget[k] == nil {
+		if _, ok := factOfShareEntry(k.target); !ok && f.records.byTarget[k] == nil {
 			from = append(from, &record{Path: at, Owner: k.owner, Target: k.target})
 		}
 	}
-	return f.index.endRebuild(from)
+	return f.records.endRebuild(from)
 }
 
 // recordFolder records which memory each file in the folder contains. The next scan compares the
@@ -231,7 +231,7 @@ func (s *Store) skipFile(paths map[key]string, k key, cause error) {
 }
 
 // rebuildOtherMemories adds facts, summaries, profile entries, contexts and relations to the wrapped store.
-func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
+func (s *Store) rebuildOtherMemories(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
 	var changes []memory.Change
 	add := func(after memory.State) {
 		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: rebuildReason})

@@ -47,7 +47,7 @@ type record struct {
 
 	// HasRelations means that Loci wrote relations into the file. Otherwise relations in the file are
 	// from another machine's Loci, and stay.
-	Related bool `json:"related,omitempty"`
+	HasRelations bool `json:"related,omitempty"`
 
 	text string // written text; "" once saved with the record
 }
@@ -79,11 +79,11 @@ type key struct {
 // recordIndex has the records, in memory and in the database [recordsFile]. The wrapped store cannot
 // hold the records, since they show whether the store itself was replaced by an older one.
 type recordIndex struct {
-	db       *sql.DB
-	byPath   map[string]*record
-	byTarget map[key]*record
-	complete map[memory.Owner]int64 // versions up to which all files were written, by owner
-	rebuild  rebuildState
+	db              *sql.DB
+	byPath          map[string]*record
+	byTarget        map[key]*record
+	writtenVersions map[memory.Owner]int64 // versions up to which all files were written, by owner
+	rebuild         rebuildState
 }
 
 // rebuildState is the time of the last rebuild, and whether a rebuild is in progress.
@@ -128,7 +128,7 @@ func loadRecords(file string) (*recordIndex, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	x := &recordIndex{db: db, byPath: map[string]*record{}, byTarget: map[key]*record{}, complete: map[memory.Owner]int64{}}
+	x := &recordIndex{db: db, byPath: map[string]*record{}, byTarget: map[key]*record{}, writtenVersions: map[memory.Owner]int64{}}
 	if err := x.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the records of the files: %w", err), db.Close())
 	}
@@ -158,7 +158,7 @@ func (x *recordIndex) load() error {
 			err = json.Unmarshal(value, r)
 			x.setRecord(r)
 		case ownerRow:
-			x.complete[memory.Owner(name)], err = strconv.ParseInt(string(value), 10, 64)
+			x.writtenVersions[memory.Owner(name)], err = strconv.ParseInt(string(value), 10, 64)
 		case rebuildRow:
 			err = json.Unmarshal(value, &x.rebuild)
 		}
@@ -305,8 +305,8 @@ func (x *recordIndex) deleteTextsIf(isErasing bool, k key) error {
 func (x *recordIndex) saveVersions(versions map[memory.Owner]int64) error {
 	var rows []row
 	for owner, version := range versions {
-		if x.complete[owner] != version {
-			x.complete[owner] = version
+		if x.writtenVersions[owner] != version {
+			x.writtenVersions[owner] = version
 			rows = append(rows, row{ownerRow, string(owner), version})
 		}
 	}
@@ -323,9 +323,9 @@ func (x *recordIndex) beginRebuild(includes func(memory.Owner) bool) error {
 			rows = append(rows, row{kind: fileRow, name: r.Path})
 		}
 	}
-	for owner := range x.complete {
+	for owner := range x.writtenVersions {
 		if includes(owner) {
-			delete(x.complete, owner)
+			delete(x.writtenVersions, owner)
 			rows = append(rows, row{kind: ownerRow, name: string(owner)})
 		}
 	}

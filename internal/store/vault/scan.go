@@ -16,11 +16,11 @@ import (
 
 // Report lists the differences between the folder and the files that Loci last wrote.
 type Report struct {
-	Edits       []Edit    // deletions first, then in order of path
-	Problems    []Problem // files with errors, which Loci does not change
-	Conflicts   []string  // paths of conflict files, which contain a person's text
-	Unconfirmed []Edit    // deletions that a person must confirm, since there are many
-	FileCount   int       // number of compared files
+	Edits                []Edit    // deletions first, then in order of path
+	Problems             []Problem // files with errors, which Loci does not change
+	ConflictFiles        []string  // paths of conflict files, which contain a person's text
+	UnconfirmedDeletions []Edit    // deletions that a person must confirm, since there are many
+	FileCount            int       // number of compared files
 
 	untilDeleted time.Duration // time until the first missing file counts as deleted; 0 if no file is missing
 }
@@ -69,15 +69,15 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 
 // scan is a comparison of the folder with the records.
 type scan struct {
-	f            *fileWriter
-	opts         ScanOptions
-	report       Report
-	existing     map[string]bool // paths of records whose file exists or may exist
-	unknownChats []string        // files of turns and summaries in unknown chats
-	unreadable   []string        // folders that could not be read
-	changedFiles []changedFile
-	loaders      map[memory.Owner]*loader
-	unchanged    []*record // records to save of files without new content
+	f                 *fileWriter
+	opts              ScanOptions
+	report            Report
+	existing          map[string]bool // paths of records whose file exists or may exist
+	unknownChats      []string        // files of turns and summaries in unknown chats
+	unreadableFolders []string        // folders that could not be read
+	changedFiles      []changedFile
+	loaders           map[memory.Owner]*loader
+	unchangedRecords  []*record // records to save of files without new content
 }
 
 // changedFile is a file that differs from the text that Loci last wrote.
@@ -121,7 +121,7 @@ func (s *scan) walkFolder(ctx context.Context) error {
 			return nil // the folder was removed meanwhile
 		case err != nil:
 			s.addError(name, err)
-			s.unreadable = append(s.unreadable, name+"/")
+			s.unreadableFolders = append(s.unreadableFolders, name+"/")
 			return fs.SkipDir
 		case name == ".":
 			return nil
@@ -134,14 +134,14 @@ func (s *scan) walkFolder(ctx context.Context) error {
 			}
 			return nil
 		case d.IsDir():
-			if s.f.index.byPath[name] != nil {
+			if s.f.records.byPath[name] != nil {
 				s.addError(name, errNotFile)
 			}
 			return nil
 		}
 		if _, ok := s.f.s.parsePath(name); !ok {
 			if d.Type()&fs.ModeSymlink != 0 { // Loci does not follow links, and does not treat files behind them as deleted
-				s.unreadable = append(s.unreadable, name+"/")
+				s.unreadableFolders = append(s.unreadableFolders, name+"/")
 			}
 			return nil
 		}
@@ -152,7 +152,7 @@ func (s *scan) walkFolder(ctx context.Context) error {
 
 func (s *scan) checkFile(name string, d fs.DirEntry) {
 	if strings.Contains(path.Base(name), conflictMark) {
-		s.report.Conflicts = append(s.report.Conflicts, name)
+		s.report.ConflictFiles = append(s.report.ConflictFiles, name)
 		return
 	}
 	s.report.FileCount++
@@ -160,7 +160,7 @@ func (s *scan) checkFile(name string, d fs.DirEntry) {
 	if err != nil {
 		return // the file was removed meanwhile
 	}
-	old := s.f.index.byPath[name]
+	old := s.f.records.byPath[name]
 	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
 		s.existing[name] = true
 		return
@@ -196,11 +196,11 @@ func (s *scan) findEdits(ctx context.Context) error {
 		s.compareFile(c, missing)
 	}
 	s.reportUnknownChats()
-	if err := s.f.index.update(s.unchanged...); err != nil {
+	if err := s.f.records.update(s.unchangedRecords...); err != nil {
 		return err
 	}
 	var deleted []Edit
-	movedIDs := s.changedIDs()
+	movedIDs := s.idsInChangedFiles()
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		r := missing[name]
 		t := s.loaders[r.Owner].contents[r.Target]
@@ -210,9 +210,9 @@ func (s *scan) findEdits(ctx context.Context) error {
 		deleted = append(deleted, Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA, Stored: t.FileContent})
 	}
 	s.report.Edits = append(s.applicableDeletions(deleted), s.report.Edits...)
-	clear(s.f.pending)
+	clear(s.f.pendingEdits)
 	for _, e := range s.report.Edits {
-		s.f.pending[pendingKey(e)] = e
+		s.f.pendingEdits[pendingKey(e)] = e
 	}
 	s.f.releaseWaiting()
 	return nil

@@ -31,7 +31,7 @@ func (v *vault) edit() Edit {
 
 func (v *vault) quiet() {
 	v.Helper()
-	if r := v.scan(); len(r.Edits)+len(r.Problems)+len(r.Unconfirmed) > 0 {
+	if r := v.scan(); len(r.Edits)+len(r.Problems)+len(r.UnconfirmedDeletions) > 0 {
 		v.Errorf("nothing was edited, but: %+v", r)
 	}
 }
@@ -209,7 +209,7 @@ func TestRefusedEditIsKeptBeside(t *testing.T) {
 	v.settled()
 	files := tree(t, v.dir)
 	r := v.scan()
-	if len(r.Conflicts) != 1 || files[r.Conflicts[0]] != mine || files[teaFile] != theirs || len(r.Edits) > 0 {
+	if len(r.ConflictFiles) != 1 || files[r.ConflictFiles[0]] != mine || files[teaFile] != theirs || len(r.Edits) > 0 {
 		t.Errorf("report %+v, files %q", r, files)
 	}
 }
@@ -237,21 +237,21 @@ func TestManyDeletionsAreHeld(t *testing.T) {
 	v.apply(changes...)
 	for i, name := range keysOf(tree(t, v.dir)) {
 		if i == 2 {
-			if r := v.scan(); len(r.Edits) != 2 || len(r.Unconfirmed) > 0 {
+			if r := v.scan(); len(r.Edits) != 2 || len(r.UnconfirmedDeletions) > 0 {
 				t.Errorf("two of ten: %+v", r)
 			}
 		}
 		v.remove(name)
 	}
 	r := v.scan()
-	if len(r.Edits) > 0 || len(r.Unconfirmed) != 10 {
-		t.Errorf("all of ten: %d edits, %d held", len(r.Edits), len(r.Unconfirmed))
+	if len(r.Edits) > 0 || len(r.UnconfirmedDeletions) != 10 {
+		t.Errorf("all of ten: %d edits, %d held", len(r.Edits), len(r.UnconfirmedDeletions))
 	}
 	if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) != 10 {
 		t.Errorf("confirmed: %+v", r)
 	}
 	noError(t)(os.RemoveAll(v.path("entries")))
-	if r := v.scan(); len(r.Unconfirmed) != 10 {
+	if r := v.scan(); len(r.UnconfirmedDeletions) != 10 {
 		t.Errorf("without the folder: %+v", r)
 	}
 }
@@ -384,7 +384,7 @@ func TestRefusedFileIsNotDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Conflicts) != 1 {
+	if r := v.scan(); len(r.Edits) > 0 || len(r.ConflictFiles) != 1 {
 		t.Errorf("its file is put aside, not deleted: %+v", r)
 	}
 	v.reopen()

@@ -65,31 +65,31 @@ func sortedOwners(owners []memory.Owner) *[]memory.Owner {
 }
 
 // parseOwner parses a recipient in the file of factOwner's fact; it returns "" for an invalid recipient.
-func parseOwner(home memory.Owner, text string) memory.Owner {
+func parseOwner(factOwner memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")
 	switch {
 	case text == string(memory.GlobalKind):
-		o = memory.Global(home.Namespace())
+		o = memory.Global(factOwner.Namespace())
 	case kind == string(memory.UserKind):
-		o = memory.User(home.Namespace(), name)
+		o = memory.User(factOwner.Namespace(), name)
 	case kind == string(memory.PoolKind):
-		o = memory.Pool(home.Namespace(), name)
+		o = memory.Pool(factOwner.Namespace(), name)
 	}
-	if !o.Valid() || o == home {
+	if !o.Valid() || o == factOwner {
 		return ""
 	}
 	return o
 }
 
 // parseShareEntry parses the value of a share entry and drops invalid owners.
-func parseShareEntry(home memory.Owner, value string) []memory.Owner {
+func parseShareEntry(factOwner memory.Owner, value string) []memory.Owner {
 	var owners []memory.Owner
 	if json.Unmarshal([]byte(value), &owners) != nil {
 		return nil
 	}
 	return slices.DeleteFunc(owners, func(o memory.Owner) bool {
-		return !o.Valid() || o == home || o.Namespace() != home.Namespace()
+		return !o.Valid() || o == factOwner || o.Namespace() != factOwner.Namespace()
 	})
 }
 
@@ -123,7 +123,7 @@ func (t fileContent) shareChange() memory.Change {
 }
 
 // shareJobs returns the job that creates the links for share entries among the changes.
-func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
+func shareJobs(owner memory.Owner, runID string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {
 		if id, ok := factOfShareEntry(c.After.Target()); ok {
@@ -133,5 +133,5 @@ func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory
 	if len(facts) == 0 {
 		return nil
 	}
-	return []memory.Job{{ID: "share-" + run, Owner: owner, Kind: memory.JobShare, Turns: facts}}
+	return []memory.Job{{ID: "share-" + runID, Owner: owner, Kind: memory.JobShare, Turns: facts}}
 }

@@ -208,7 +208,7 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || !slices.Equal(known, []memory.Owner{ben}) {
 		t.Errorf("the file says %q, known is %q", file, known)
 	}
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Conflicts) != 1 {
+	if r := v.scan(); len(r.Edits) > 0 || len(r.ConflictFiles) != 1 {
 		t.Errorf("report: %+v", r)
 	}
 }

@@ -119,7 +119,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) open() {
 	d.settled()
-	d.path = d.files.index.byTarget[key{memtest.Ana, "fact:tea"}].Path
+	d.path = d.files.records.byTarget[key{memtest.Ana, "fact:tea"}].Path
 	d.text, d.base = d.vault.read(d.path), sheetOf(d.fact("tea"))
 }
 
@@ -136,7 +136,7 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 	if unwritten {
 		d.settled()
 		d.files.disk.Lock() // until it is released, it waits for the answer to an edit
-		d.files.pending[k] = Edit{}
+		d.files.pendingEdits[k] = Edit{}
 		d.files.disk.Unlock()
 	}
 	d.apply(memtest.Change(memory.ActionUpdate, *next))
@@ -145,7 +145,7 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 func (d *desk) release() {
 	k := key{memtest.Ana, "fact:tea"}
 	d.files.disk.Lock()
-	delete(d.files.pending, k)
+	delete(d.files.pendingEdits, k)
 	d.files.disk.Unlock()
 	d.files.markDirty(k)
 }
@@ -236,7 +236,7 @@ func (d *desk) check(what string, theirs, ours sheet, comment string, moved bool
 
 // movedAway reports whether Loci's own file lies elsewhere than what is open.
 func (d *desk) movedAway() bool {
-	return d.files.index.byTarget[key{memtest.Ana, "fact:tea"}].Path != d.path
+	return d.files.records.byTarget[key{memtest.Ana, "fact:tea"}].Path != d.path
 }
 
 // rounds is how many random histories of stale copies are played.

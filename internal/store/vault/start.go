@@ -26,16 +26,16 @@ func (s *Store) reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the versions of the wrapped store: %w", err)
 	}
-	x := s.files.index
-	isNew := len(x.byPath)+len(x.complete) == 0
+	x := s.files.records
+	isNew := len(x.byPath)+len(x.writtenVersions) == 0
 	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
-		if older[owner] = versions[i] < x.complete[owner]; older[owner] || s.isErasing() {
-			delete(x.complete, owner)
+		if older[owner] = versions[i] < x.writtenVersions[owner]; older[owner] || s.isErasing() {
+			delete(x.writtenVersions, owner)
 		}
 		s.files.setLatest(owner, versions[i])
-		if x.complete[owner] < versions[i] {
+		if x.writtenVersions[owner] < versions[i] {
 			s.files.markDirty(key{owner, ""})
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Store) allOwners(ctx context.Context) ([]memory.Owner, error) {
 	for _, o := range owners {
 		set[o] = true
 	}
-	for o := range s.files.index.complete {
+	for o := range s.files.records.writtenVersions {
 		set[o] = true
 	}
 	return slices.Sorted(maps.Keys(set)), nil
@@ -115,22 +115,22 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, afterVersi
 		if err != nil {
 			return nil, fmt.Errorf("read the owner's conversations: %w", err)
 		}
-		if afterVersion == 0 || s.files.index.byTarget[key{owner, conversationTarget + c.ID}] == nil { // a conversation may change without a new version
+		if afterVersion == 0 || s.files.records.byTarget[key{owner, conversationTarget + c.ID}] == nil { // a conversation may change without a new version
 			targets[conversationTarget+c.ID] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(targets)), nil
 }
 
-func addTargets(targets map[string]bool, memories []memory.Memory) {
+func addTargets(targetSet map[string]bool, memories []memory.Memory) {
 	for _, m := range memories {
 		switch {
 		case m.Turn != nil:
-			targets[turnTarget+m.ID()], targets[conversationTarget+m.Turn.Conversation] = true, true
+			targetSet[turnTarget+m.ID()], targetSet[conversationTarget+m.Turn.Conversation] = true, true
 		case m.Summary != nil:
-			targets[summaryTarget+m.ID()] = true
+			targetSet[summaryTarget+m.ID()] = true
 		case m.Fact != nil && m.Link == nil:
-			targets[factTarget+m.ID()] = true
+			targetSet[factTarget+m.ID()] = true
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (s *Store) Written() <-chan struct{} { return s.files.written }
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
-	return s.files.index.rebuild.At
+	return s.files.records.rebuild.At
 }
 
 // ownPath returns a path in the vault's own folder, .loci.

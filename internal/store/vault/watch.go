@@ -31,7 +31,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	if err == nil {
 		w.notices = *notices
 		defer notices.close() //nolint:errcheck // the watcher holds no data
-		w.addAll(".")
+		w.watchTree(".")
 	} else {
 		w.noteUnwatched(err)
 	}
@@ -90,7 +90,7 @@ func (w *watcher) noteUnwatched(err error) {
 }
 
 // watchTree watches a folder and its subfolders; if the system refuses, they are polled.
-func (w *watcher) addAll(folder string) {
+func (w *watcher) watchTree(folder string) {
 	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -160,7 +160,7 @@ func (w *watcher) mayBeEdit(e fsnotify.Event) bool {
 	}
 	if e.Has(fsnotify.Create) {
 		if info, err := w.s.files.root.Lstat(name); err == nil && info.IsDir() {
-			w.addAll(name)
+			w.watchTree(name)
 		}
 	}
 	return true

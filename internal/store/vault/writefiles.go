@@ -28,7 +28,7 @@ const maxSyncs = 8
 
 // writeBatch writes the current contents of the keys' files, and returns the keys whose files could
 // not be written; the caller has locked f.disk.
-func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failed []key, err error) {
+func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failedKeys []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
 		byOwner[k.owner] = append(byOwner[k.owner], k)
@@ -51,14 +51,14 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failed []key,
 // plan is a file to write or remove.
 type plan struct {
 	key
-	oldRecord   *record // record of the last write; nil if the file was never written
-	newRecord   *record // record to save; nil to remove the file
-	text        string
-	tempPath    string // path of the temporary file
-	exists      bool   // whether the file has the new content already
-	erase       bool   // whether a person's additions to the file must be removed too
-	overwritten string // the file's previous text; "" for a new file or an erasure
-	err         error  // why the file cannot be written
+	oldRecord    *record // record of the last write; nil if the file was never written
+	newRecord    *record // record to save; nil to remove the file
+	text         string
+	tempPath     string // path of the temporary file
+	upToDate     bool   // whether the file has the new content already
+	isErasure    bool   // whether a person's additions to the file must be removed too
+	previousText string // the file's previous text; "" for a new file or an erasure
+	err          error  // why the file cannot be written
 }
 
 func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
@@ -94,7 +94,7 @@ func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error 
 	if err != nil {
 		return err
 	}
-	targets, err := f.s.changedSince(ctx, owner, f.index.complete[owner])
+	targets, err := f.s.changedSince(ctx, owner, f.records.writtenVersions[owner])
 	if err != nil {
 		return err
 	}
@@ -110,29 +110,29 @@ var errMustWait = errors.New("the file waits for a scan")
 
 // planFile plans one file; nil means that there is nothing to do now.
 func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, error) {
-	old := f.index.byTarget[k]
+	old := f.records.byTarget[k]
 	t, there := l.contents[k.target]
 	if !t.isErased() && f.mustWait(k, t) {
-		return nil, cmp.Or(f.index.deleteTextsIf(f.s.isErasing(), k), errMustWait)
+		return nil, cmp.Or(f.records.deleteTextsIf(f.s.isErasing(), k), errMustWait)
 	}
 	if !there {
 		return f.planMissing(ctx, k, old, l)
 	}
 	file := f.pathOf(k, t, old)
-	p := &plan{key: k, oldRecord: old, erase: t.isErased()}
-	p.newRecord = &record{Path: file, Owner: k.owner, Target: k.target, Version: t.version(), Unlearned: t.isUnlearned(), Related: t.relations() != nil}
-	if p.erase { // replace the whole file, including a person's additions
+	p := &plan{key: k, oldRecord: old, isErasure: t.isErased()}
+	p.newRecord = &record{Path: file, Owner: k.owner, Target: k.target, Version: t.version(), Unlearned: t.isUnlearned(), HasRelations: t.relations() != nil}
+	if p.isErasure { // replace the whole file, including a person's additions
 		if err := l.removeCopies(ctx, k, pathOrEmpty(old), file); err != nil {
 			return nil, err
 		}
 	} else {
 		var err error
-		if p.overwritten, err = f.overwritable(k, old, file, t, l); err != nil {
+		if p.previousText, err = f.previousText(k, old, file, t, l); err != nil {
 			return nil, err
 		}
 	}
-	fields := l.fieldsFor(p.overwritten, t, old != nil && old.Related)
-	pg, ok := splitFile(p.overwritten).withFields(fields, t.text())
+	fields := l.fieldsFor(p.previousText, t, old != nil && old.HasRelations)
+	pg, ok := splitFile(p.previousText).withFields(fields, t.text())
 	if !ok { // make a file with unreadable front matter a conflict file
 		if err := f.makeConflictFile(cmp.Or(pathOrEmpty(old), file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -141,7 +141,7 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 	}
 	p.text = pg.String()
 	p.newRecord.SHA, p.newRecord.Size = hashOf(p.text), int64(len(p.text))
-	if p.erase || p.text == p.overwritten {
+	if p.isErasure || p.text == p.previousText {
 		return f.planUnlessDone(p), nil
 	}
 	return p, nil
@@ -149,7 +149,7 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 
 // fieldsFor returns the fields of t for a file with this text. It omits empty relations unless Loci
 // wrote some, and keeps the source of a fact that another machine learned.
-func (l *loader) fieldsFor(text string, t fileContent, related bool) []field {
+func (l *loader) fieldsFor(text string, t fileContent, hasRelations bool) []field {
 	over := splitFile(text)
 	for _, link := range linkPattern.Regexp().FindAllString(over.front, -1) {
 		if id := idInLink(link); l.fileNames[id] == "" {
@@ -162,7 +162,7 @@ func (l *loader) fieldsFor(text string, t fileContent, related bool) []field {
 		fields[i].value = string(memory.Extracted)
 	}
 	return slices.DeleteFunc(fields, func(f field) bool {
-		return f.value == "" && !related && slices.Contains(relationKinds, memory.RelationKind(f.key))
+		return f.value == "" && !hasRelations && slices.Contains(relationKinds, memory.RelationKind(f.key))
 	})
 }
 
@@ -171,11 +171,11 @@ func (l *loader) fieldsFor(text string, t fileContent, related bool) []field {
 func (f *fileWriter) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
-		return nil, f.index.deleteTextsIf(f.s.isErasing(), k)
+		return nil, f.records.deleteTextsIf(f.s.isErasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.isErasing():
-		return &plan{key: k, oldRecord: old, erase: true}, l.removeCopies(ctx, k, old.Path)
+		return &plan{key: k, oldRecord: old, isErasure: true}, l.removeCopies(ctx, k, old.Path)
 	}
-	return nil, f.index.update(&record{Path: old.Path})
+	return nil, f.records.update(&record{Path: old.Path})
 }
 
 // planUnlessDone returns the plan, or nil if the file and its record have the content already.
@@ -188,7 +188,7 @@ func (f *fileWriter) planUnlessDone(p *plan) *plan {
 	if err != nil {
 		return p
 	}
-	p.exists, p.newRecord.Mtime = true, info.ModTime().UnixNano()
+	p.upToDate, p.newRecord.Mtime = true, info.ModTime().UnixNano()
 	if p.oldRecord != nil && *p.oldRecord == *p.newRecord && !f.s.isErasing() {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 		return at
 	}
 	named := path.Join(folder, path.Base(old.Path))
-	if r := f.index.byPath[named]; r != nil && r != old {
+	if r := f.records.byPath[named]; r != nil && r != old {
 		return at
 	}
 	return named
@@ -213,10 +213,10 @@ func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 // saveEdit renames a file to a conflict file if a person changed the file after Loci read it.
 func (f *fileWriter) saveEdit(p *plan, file string) error {
 	text, err := f.read(file)
-	if p.erase || errors.Is(err, fs.ErrNotExist) {
+	if p.isErasure || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && (text == p.overwritten || text == p.text || f.index.byPath[file].hasHash(hashOf(text))) {
+	if err == nil && (text == p.previousText || text == p.text || f.records.byPath[file].hasHash(hashOf(text))) {
 		return nil
 	}
 	return f.makeConflictFile(file)
@@ -232,7 +232,7 @@ func pathOrEmpty(r *record) string {
 // previousText returns the text that the write replaces, from which a person's keys and comments are
 // kept. If a person changed the file after Loci last read it, the file is renamed to a conflict file.
 // Before the first scan, and for a file that a person deleted, the error is errMustWait instead.
-func (f *fileWriter) overwritable(k key, old *record, file string, t fileContent, l *loader) (string, error) {
+func (f *fileWriter) previousText(k key, old *record, file string, t fileContent, l *loader) (string, error) {
 	text, there, err := f.textAt(k, file, t, l)
 	if err == nil && old != nil && old.Path != file && !old.isDeleted() {
 		if before, was, failed := f.textAt(k, old.Path, t, l); was || failed != nil {
@@ -247,9 +247,9 @@ func (f *fileWriter) overwritable(k key, old *record, file string, t fileContent
 
 // textAt returns the text of a file, and whether the file is one of k's memory, with content t. If a
 // person changed the text, the file is renamed to a conflict file.
-func (f *fileWriter) textAt(k key, file string, t fileContent, l *loader) (text string, isVersion bool, err error) {
+func (f *fileWriter) textAt(k key, file string, t fileContent, l *loader) (text string, isOwnFile bool, err error) {
 	text, err = f.read(file)
-	own, r := f.index.byTarget[k], f.index.byPath[file]
+	own, r := f.records.byTarget[k], f.records.byPath[file]
 	switch sha := hashOf(text); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
@@ -269,7 +269,7 @@ func (f *fileWriter) textAt(k key, file string, t fileContent, l *loader) (text 
 
 // wroteEarlier reports whether Loci wrote a text for a key earlier.
 func (l *loader) wroteEarlier(k key, text string) bool {
-	last, past, err := l.f.index.writtenTexts(k)
+	last, past, err := l.f.records.writtenTexts(k)
 	return err == nil && isEarlierText(text, last, past)
 }
 
@@ -280,7 +280,7 @@ func (f *fileWriter) addsNothing(k key, file, text string, t fileContent, l *loa
 		return false
 	}
 	p.owner, p.lastFolder = k.owner, f.lastFolder(k)
-	read, err := l.readFile(p, text, t, f.index.byTarget[k])
+	read, err := l.readFile(p, text, t, f.records.byTarget[k])
 	return err == nil && read.conflict == "" && read.content.target() == k.target && !hasNewContent(read.content, t)
 }
 
@@ -291,7 +291,7 @@ func sameText(a, b string) bool { return a == b || normalText(a) == normalText(b
 func normalText(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
 func (f *fileWriter) makeConflictFile(file string) error {
-	if err := f.index.markDirty(f.index.byPath[file]); err != nil {
+	if err := f.records.markDirty(f.records.byPath[file]); err != nil {
 		return err
 	}
 	stamp := f.s.opts.Now().UTC().Format("2006-01-02T15-04-05")
@@ -356,11 +356,11 @@ func (f *fileWriter) recordDirty(plans []*plan) error {
 		r.Dirty, r.Exists = true, false
 		dirty = append(dirty, &r)
 	}
-	return f.index.saveRecords(dirty...)
+	return f.records.saveRecords(dirty...)
 }
 
 // commitBatch renames the temporary files and saves the records. It returns the keys that failed.
-func (f *fileWriter) commitBatch(plans []*plan) (failed []key, err error) {
+func (f *fileWriter) commitBatch(plans []*plan) (failedKeys []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
 	folders, erasing := map[string]bool{}, f.s.isErasing()
@@ -371,14 +371,14 @@ func (f *fileWriter) commitBatch(plans []*plan) (failed []key, err error) {
 			err = f.replaceFile(p, folders)
 		}
 		if err != nil {
-			errs, failed = append(errs, err), append(failed, p.key)
+			errs, failedKeys = append(errs, err), append(failedKeys, p.key)
 			continue
 		}
 		f.s.opts.failpoint(betweenFiles)
 		if p.oldRecord != nil && (p.newRecord == nil || p.newRecord.Path != p.oldRecord.Path) {
 			done = append(done, &record{Path: p.oldRecord.Path})
 		}
-		errs = append(errs, f.index.deleteTextsIf(erasing, p.key))
+		errs = append(errs, f.records.deleteTextsIf(erasing, p.key))
 		if p.newRecord != nil {
 			p.newRecord.text = p.text
 			done = append(done, p.newRecord)
@@ -390,8 +390,8 @@ func (f *fileWriter) commitBatch(plans []*plan) (failed []key, err error) {
 		}
 	}
 	f.s.opts.failpoint(afterFiles)
-	if err := errors.Join(append(errs, f.index.saveRecords(done...))...); err != nil {
-		return failed, err
+	if err := errors.Join(append(errs, f.records.saveRecords(done...))...); err != nil {
+		return failedKeys, err
 	}
 	return nil, nil
 }
@@ -406,7 +406,7 @@ func (f *fileWriter) writeTemps(plans []*plan) {
 	var group errgroup.Group
 	group.SetLimit(maxSyncs)
 	for n, p := range plans {
-		if p.newRecord == nil || p.exists {
+		if p.newRecord == nil || p.upToDate {
 			continue
 		}
 		folder := path.Dir(p.newRecord.Path)
@@ -452,37 +452,37 @@ func (f *fileWriter) writeTemp(p *plan) error {
 
 // replaceFile renames a temporary file to its final name and removes the old file. It adds the
 // changed folders to a set, for syncing.
-func (f *fileWriter) replaceFile(p *plan, folders map[string]bool) error {
-	if p.newRecord != nil && !p.exists {
+func (f *fileWriter) replaceFile(p *plan, changedFolders map[string]bool) error {
+	if p.newRecord != nil && !p.upToDate {
 		if err := f.saveEdit(p, p.newRecord.Path); err != nil {
 			return err
 		}
 		if err := f.root.Rename(p.tempPath, p.newRecord.Path); err != nil {
 			return wrapPath(p.newRecord.Path, err)
 		}
-		folders[path.Dir(p.newRecord.Path)] = true
+		changedFolders[path.Dir(p.newRecord.Path)] = true
 		f.s.opts.failpoint(betweenFiles)
 	}
 	if p.oldRecord != nil && (p.newRecord == nil || p.newRecord.Path != p.oldRecord.Path) {
 		if !p.oldRecord.isDeleted() {
-			if err := f.removeOld(p); err != nil {
+			if err := f.removeOldFile(p); err != nil {
 				return wrapPath(p.oldRecord.Path, err)
 			}
-			folders[path.Dir(p.oldRecord.Path)] = true
+			changedFolders[path.Dir(p.oldRecord.Path)] = true
 		}
-		if f.index.byPath[p.oldRecord.Path] == p.oldRecord {
-			f.index.removeRecord(p.oldRecord.Path)
+		if f.records.byPath[p.oldRecord.Path] == p.oldRecord {
+			f.records.removeRecord(p.oldRecord.Path)
 		}
 	}
 	if p.newRecord != nil {
-		f.index.setRecord(p.newRecord)
+		f.records.setRecord(p.newRecord)
 	}
 	return nil
 }
 
-// removeOld removes a memory's old file, unless another memory's file has its path now.
-func (f *fileWriter) removeOld(p *plan) error {
-	if r := f.index.byPath[p.oldRecord.Path]; r != nil && r != p.oldRecord {
+// removeOldFile removes a memory's old file, unless another memory's file has its path now.
+func (f *fileWriter) removeOldFile(p *plan) error {
+	if r := f.records.byPath[p.oldRecord.Path]; r != nil && r != p.oldRecord {
 		return nil
 	}
 	if err := f.saveEdit(p, p.oldRecord.Path); err != nil {

@@ -215,12 +215,12 @@ rm -rf "$2"`
 // Settings are further arguments of the server for benchmarks, such as "-c fsync=on".
 var Settings string
 
-func runServer(binaries string) error {
+func runServer(binariesFolder string) error {
 	dir, err := os.MkdirTemp("", "loci-pg-")
 	if err != nil {
 		return err
 	}
-	server := exec.Command("sh", "-c", script, "sh", binaries, dir, Settings)
+	server := exec.Command("sh", "-c", script, "sh", binariesFolder, dir, Settings)
 	server.Dir = dir
 	if err := runUnprivileged(server, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
@@ -234,11 +234,11 @@ func runServer(binaries string) error {
 	}
 	exited := make(chan struct{})
 	go func() { _ = server.Wait(); close(exited) }()
-	setStop(stdin, exited)
+	setServerStop(stdin, exited)
 	return waitForServer("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), exited)
 }
 
-func setStop(stdin io.Closer, exited <-chan struct{}) {
+func setServerStop(stdin io.Closer, exited <-chan struct{}) {
 	server.stop = func() { _ = stdin.Close(); <-exited }
 }
 

@@ -10,7 +10,7 @@ import (
 
 // VectorDatabase creates a database for a test, enables pgvector in it if enablePgvector is set, and
 // returns its address. It skips the test if pgvector is not installed.
-func VectorDatabase(t testing.TB, enable bool) string {
+func VectorDatabase(t testing.TB, enablePgvector bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
 	var available bool
@@ -38,14 +38,14 @@ func VectorDatabase(t testing.TB, enable bool) string {
 	if strings.Contains(u.RawQuery, "dbname=") {
 		t.Skip("the server's address contains its database as a parameter")
 	}
-	if enable {
-		AddVector(t, address)
+	if enablePgvector {
+		EnablePgvector(t, address)
 	}
 	return address
 }
 
 // EnablePgvector enables pgvector in a database.
-func AddVector(t testing.TB, address string) {
+func EnablePgvector(t testing.TB, address string) {
 	t.Helper()
 	if _, err := Open(t, address).Exec("CREATE EXTENSION IF NOT EXISTS vector"); err != nil {
 		t.Fatal(err)

@@ -158,8 +158,8 @@ func (g guardedStore) Predecessors(ctx context.Context, owner memory.Owner, fact
 const RecheckDelay = time.Minute
 
 // ShareJob returns the job that updates the links to facts after a run of their owner.
-func ShareJob(home memory.Owner, run string, factIDs ...string) memory.Job {
-	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: factIDs}
+func ShareJob(home memory.Owner, runID string, factIDs ...string) memory.Job {
+	return memory.Job{ID: "share-" + runID, Owner: home, Kind: memory.JobShare, Turns: factIDs}
 }
 
 // sharedFacts returns the ids of the facts among changes that are shared or whose shares change. Added
@@ -170,8 +170,8 @@ func (e *Sharer) sharedFacts(ctx context.Context, owner memory.Owner, changes []
 		switch {
 		case c.After.Fact != nil && c.Action != memory.ActionAdd:
 			factIDs = append(factIDs, c.After.Fact.ID)
-		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, SharedKeys):
-			sharedIDs = append(sharedIDs, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
+		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, ShareKeyPrefix):
+			sharedIDs = append(sharedIDs, strings.TrimPrefix(c.After.Profile.Key, ShareKeyPrefix))
 		}
 	}
 	if len(factIDs) == 0 {
@@ -194,7 +194,7 @@ func (e *Sharer) shareEntries(ctx context.Context, owner memory.Owner) (map[stri
 	}
 	byID := map[string]memory.ProfileEntry{}
 	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
+		if id, ok := strings.CutPrefix(entry.Key, ShareKeyPrefix); ok {
 			byID[id] = entry
 		}
 	}

@@ -11,13 +11,13 @@ import (
 // every target that changed since by the state at that time.
 func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*shelf.OwnerData, error) {
 	data := new(shelf.OwnerData).Clone()
-	see := s.reader.withSnapshot
+	withView := s.reader.withSnapshot
 	if at.AsOf.IsZero() {
-		see = s.reader.withConnection
+		withView = s.reader.withConnection
 	}
-	err := see(ctx, owner, func(v *view) error {
+	err := withView(ctx, owner, func(v *view) error {
 		clear(data.States)
-		rows, err := v.query(`SELECT `+table.columns+` FROM `+table.name+` `+w.sql(), w.args...)
+		rows, err := v.query(`SELECT `+table.columns+` FROM `+table.name+` `+w.clause(), w.args...)
 		err = eachRow(rows, err, func(row scanner) error {
 			state, err := table.scan(owner, row)
 			data.States[state.Target()] = state
@@ -37,22 +37,22 @@ func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateT
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
-	on, err := s.loadStates(ctx, owner, profileTable, whereOwner(), at)
-	return on.Profile(memory.At{}), err
+	data, err := s.loadStates(ctx, owner, profileTable, whereOwner(), at)
+	return data.Profile(memory.At{}), err
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
 func (s *Store) Relations(ctx context.Context, owner memory.Owner, factID string, at memory.At) ([]memory.Relation, error) {
 	w := whereOwner()
 	w.and(`(from_fact = ? OR to_fact = ?)`, factID, factID)
-	on, err := s.loadStates(ctx, owner, relationTable, w, at)
-	return on.Relations(factID, memory.At{}), err
+	data, err := s.loadStates(ctx, owner, relationTable, w, at)
+	return data.Relations(factID, memory.At{}), err
 }
 
 // Contexts returns active contexts: see [memory.Facts].
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) ([]memory.Context, error) {
 	w := whereOwner()
 	w.inFewValues(`id`, ids)
-	on, err := s.loadStates(ctx, owner, contextTable, w, at)
-	return on.Contexts(memory.At{}, ids...), err
+	data, err := s.loadStates(ctx, owner, contextTable, w, at)
+	return data.Contexts(memory.At{}, ids...), err
 }

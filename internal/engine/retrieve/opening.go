@@ -59,7 +59,7 @@ func (r *Source) coreCandidates(ctx context.Context) (facts []recall.CoreFact, e
 		}
 		return facts, err
 	}
-	ctx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(searchReserve), 0)
+	ctx, cancel := contextWithReserve(ctx, r.Retriever.deadlineShare(searchReserve), 0)
 	defer cancel()
 	return core.Async(r.Retriever.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.CompareTimeout)

@@ -15,14 +15,14 @@ const hiddenByReview = "what it says waits for review or is rejected"
 // ReviewChanges returns the changes that must accompany changes of facts, and the jobs to queue.
 // Memories that repeat a fact are hidden from recall while the fact waits for review, and when it is
 // rejected. Approval restores the fact's turns.
-func (e *Curator) ReviewChanges(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (extra []memory.Change, jobs []memory.Job, err error) {
+func (e *Curator) ReviewChanges(ctx context.Context, owner memory.Owner, runID string, changes []memory.Change, author memory.Author) (extraChanges []memory.Change, jobs []memory.Job, err error) {
 	var facts []memory.Memory
 	for _, c := range changes {
 		f := c.After.Fact
 		if f == nil {
 			continue
 		}
-		isHeld := f.Status == memory.Pending && learn.RequiredBySettings(c.Reason)
+		isHeld := f.Status == memory.Pending && learn.IsReviewSetting(c.Reason)
 		if !isHeld && c.Action != memory.ActionAdd {
 			if isHeld, err = isHeldForReview(ctx, e, *f); err != nil {
 				return nil, nil, err
@@ -38,21 +38,21 @@ func (e *Curator) ReviewChanges(ctx context.Context, owner memory.Owner, run str
 			if err != nil {
 				return nil, nil, err
 			}
-			extra = append(extra, restored...)
+			extraChanges = append(extraChanges, restored...)
 		}
 	}
 	if len(facts) > 0 {
 		var hidden []memory.Change
-		if hidden, jobs, err = e.ForgetChanges(ctx, owner, run, facts, hiddenByReview, author); err != nil {
+		if hidden, jobs, err = e.ForgetChanges(ctx, owner, runID, facts, hiddenByReview, author); err != nil {
 			return nil, nil, err
 		}
-		extra = append(extra, hidden...)
+		extraChanges = append(extraChanges, hidden...)
 	}
 	seen := map[string]bool{}
 	for _, c := range changes {
 		seen[c.After.Target()] = true
 	}
-	return slices.DeleteFunc(extra, func(c memory.Change) bool {
+	return slices.DeleteFunc(extraChanges, func(c memory.Change) bool {
 		duplicate := c.After.Fact != nil || seen[c.After.Target()]
 		seen[c.After.Target()] = true
 		return duplicate
@@ -65,7 +65,7 @@ func isHeldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, erro
 		return f.Status == memory.Rejected, nil
 	}
 	proposal, err := e.Compare.ProposalOf(ctx, f.Scope.Owner, memory.Memory{Fact: &f})
-	return learn.RequiredBySettings(proposal.Reason), err
+	return learn.IsReviewSetting(proposal.Reason), err
 }
 
 // restoredTurns returns the changes that restore turns hidden because of an approved fact: the fact's
@@ -74,15 +74,15 @@ func isHeldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, erro
 func restoredTurns(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (restorations []memory.Change, err error) {
 	owner := f.Scope.Owner
 	proposal, err := e.Compare.ProposalOf(ctx, owner, memory.Memory{Fact: &f})
-	if err != nil || !learn.RequiredBySettings(proposal.Reason) {
+	if err != nil || !learn.IsReviewSetting(proposal.Reason) {
 		return nil, err
 	}
-	run, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: proposal.Run})
+	proposalChanges, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: proposal.Run})
 	if err != nil {
 		return nil, fmt.Errorf("read the turns hidden by a pending fact: %w", err)
 	}
 	ids := slices.Clone(f.Provenance.Turns)
-	for _, c := range run {
+	for _, c := range proposalChanges {
 		if c.After.Turn != nil && !slices.Contains(ids, c.After.Turn.ID) {
 			ids = append(ids, c.After.Turn.ID)
 		}

@@ -139,7 +139,7 @@ func (v *view) readOwnerData(dst *shelf.OwnerData) error {
 			return err
 		}},
 		{`SELECT ` + auditColumns + ` FROM audit WHERE owner = ? ORDER BY at, id`, func(row scanner) error {
-			e, err := scanAudit(row)
+			e, err := scanAuditEntry(row)
 			dst.Audit = append(dst.Audit, e)
 			return err
 		}},
@@ -244,7 +244,7 @@ func (w *ownerWrite) writeOwnerData(src *shelf.OwnerData) error {
 		}
 	}
 	for _, signedIn := range src.Sessions {
-		if err := w.addKey(w.owner, sessionKey(signedIn)); err != nil {
+		if err := w.addKey(w.owner, keyForSession(signedIn)); err != nil {
 			return err
 		}
 	}

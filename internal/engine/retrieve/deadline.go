@@ -50,21 +50,21 @@ const (
 // Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to SlowModelDeadline for
 // slow local models.
 func (e *Retriever) Deadline() time.Duration {
-	embedder, reranker := e.extraTimes()
-	return e.Opts.Deadline + embedder + reranker
+	embedderExtra, rerankerExtra := e.extraTimes()
+	return e.Opts.Deadline + embedderExtra + rerankerExtra
 }
 
 // extraTimes returns by how much the local models may exceed their shares of Options.Deadline. The embedder
 // gets extra time first.
-func (e *Retriever) extraTimes() (embedder, reranker time.Duration) {
-	maxExtra := max(0, e.Opts.MaxDeadline-e.Opts.Deadline)
+func (e *Retriever) extraTimes() (embedderExtra, rerankerExtra time.Duration) {
+	maxExtra := max(0, e.Opts.SlowModelDeadline-e.Opts.Deadline)
 	if !core.IsRemote(e.Embedder) && !core.IsLexical(e.Embedder) {
-		embedder = e.embedTimes.extraTime(e.deadlineShare(1-embedReserve), maxExtra)
+		embedderExtra = e.embedTimes.extraTime(e.deadlineShare(1-embedReserve), maxExtra)
 	}
 	if e.Reranker != nil && !core.IsRemote(e.Reranker) {
-		reranker = e.rerankTimes.extraTime(e.deadlineShare(embedReserve-rerankReserve), maxExtra-embedder)
+		rerankerExtra = e.rerankTimes.extraTime(e.deadlineShare(embedReserve-rerankReserve), maxExtra-embedderExtra)
 	}
-	return embedder, reranker
+	return embedderExtra, rerankerExtra
 }
 
 func (e *Retriever) deadlineShare(fraction float64) time.Duration {
@@ -73,7 +73,7 @@ func (e *Retriever) deadlineShare(fraction float64) time.Duration {
 
 // contextWithReserve returns a context that ends reserve before ctx's deadline, but not before half of the
 // remaining time. Without a deadline the context ends after limit; 0 means never.
-func contextBefore(ctx context.Context, reserve, limit time.Duration) (context.Context, context.CancelFunc) {
+func contextWithReserve(ctx context.Context, reserve, limit time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end)/2, time.Until(end)-reserve)
 	} else if limit == 0 {

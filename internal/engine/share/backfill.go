@@ -24,7 +24,7 @@ func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) erro
 
 // shareMissedFacts links the facts that were shared while the receiver was closed, when nothing could be
 // written. Shares from before the erasure have ended.
-func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
+func (e *Sharer) shareMissedFacts(ctx context.Context, receiver memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 		errs = append(errs, err)
 		for id, entry := range entries {
 			if slices.Contains(receiversIn(entry.Value), receiver) {
-				errs = append(errs, e.backfillShares(ctx, receiver, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
+				errs = append(errs, e.backfillLink(ctx, receiver, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 }
 
 // backfillLink creates a receiver's link to another owner's fact, if the fact is shared with the receiver.
-func (e *Sharer) backfillShares(ctx context.Context, receiver memory.Owner, f memory.Fact) error {
+func (e *Sharer) backfillLink(ctx context.Context, receiver memory.Owner, f memory.Fact) error {
 	current, shared, err := e.SharedFact(ctx, receiver, f)
 	if err != nil || !shared {
 		return err
@@ -70,7 +70,7 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receiver
 	}
 	var remaining []memory.Owner
 	for _, o := range receivers {
-		if e.Opts.Accept == AcceptOff && BetweenUsers(home, o) {
+		if e.Opts.Acceptance == AcceptOff && BetweenUsers(home, o) {
 			continue
 		}
 		isHidden, err := e.isHidden(ctx, o, old)
@@ -89,7 +89,7 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receiver
 	if err != nil {
 		return err
 	}
-	entry := memory.ProfileEntry{Owner: home, Key: SharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
+	entry := memory.ProfileEntry{Owner: home, Key: ShareKeyPrefix + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
 	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
 	if err != nil && !errors.Is(err, memory.Conflict) { // another run shared the fact already

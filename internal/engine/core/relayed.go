@@ -16,7 +16,7 @@ import (
 
 const (
 	// shingleWords is the number of consecutive words, called a shingle, by which text is recognized.
-	shingle = 8
+	shingleWords = 8
 
 	// relayedTTL bounds the age and maxShingles the size of the newer of two generations of shingles. Beyond
 	// either bound, a new generation replaces the older one, so text is recognized for at least relayedTTL.
@@ -217,13 +217,13 @@ func (p *RelayedText) AddStoredTurns(owner memory.Owner, now time.Time, readTurn
 
 // eachShingle yields the range and hash of each shingle, ignoring case and punctuation.
 func eachShingle(owner memory.Owner, text string, yield func(start, end int, key uint64)) {
-	var spans [shingle][2]int
-	var words [shingle]string
+	var spans [shingleWords][2]int
+	var words [shingleWords]string
 	n := 0
-	utterance.EachWord(text, func(start, end int) {
-		spans[n%shingle], words[n%shingle] = [2]int{start, end}, strings.ToLower(text[start:end])
-		if n++; n >= shingle {
-			first := n % shingle
+	utterance.EachWordSpan(text, func(start, end int) {
+		spans[n%shingleWords], words[n%shingleWords] = [2]int{start, end}, strings.ToLower(text[start:end])
+		if n++; n >= shingleWords {
+			first := n % shingleWords
 			yield(spans[first][0], end, hashWords(owner, slices.Concat(words[first:], words[:first])))
 		}
 	})

@@ -55,7 +55,7 @@ func WithVersion(ctx context.Context, owner Owner, version int64) context.Contex
 }
 
 // VersionOf returns the owner's version if [WithVersion] has put it into ctx.
-func VersionOf(ctx context.Context, owner Owner) (version int64, found bool) {
-	version, found = ctx.Value(versionKey{owner}).(int64)
-	return version, found
+func VersionOf(ctx context.Context, owner Owner) (version int64, ok bool) {
+	version, ok = ctx.Value(versionKey{owner}).(int64)
+	return version, ok
 }

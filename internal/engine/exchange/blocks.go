@@ -103,7 +103,7 @@ func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memor
 		}
 		g, ok := ParseBlockRecord(records[id])
 		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory for this message
-		if !ok || byID[id].Status == memory.Retired || refused && inRequest && i == chat.LastUser() && !chat.ToolLoop() {
+		if !ok || byID[id].Status == memory.Retired || refused && inRequest && i == chat.LastUser() && !chat.InToolLoop() {
 			continue
 		}
 		if g.Restart {

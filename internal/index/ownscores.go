@@ -4,24 +4,24 @@ import "math"
 
 // computeOwnScores scores the documents of list, and all turns of their conversations, each only by
 // the words in its own text. It also sets the session scores of these conversations.
-func computeOwnScores(parts []*segment, groups []termGroup, list []scoredDoc) {
+func computeOwnScores(segments []*segment, groups []termGroup, list []scoredDoc) {
 	for _, f := range list {
-		parts[f.segmentIndex].requestOwnScore(f.doc)
+		segments[f.segmentIndex].requestOwnScore(f.doc)
 	}
-	for _, p := range parts {
+	for _, p := range segments {
 		p.requestConversations()
 	}
-	_, means := corpusStatistics(parts)
+	_, means := corpusStatistics(segments)
 	for i, w := range groups {
 		if w.isRelated {
 			continue
 		}
-		for _, p := range parts {
+		for _, p := range segments {
 			p.addOwnScores(p.postingLists[i], float32(w.idf), means)
 		}
 	}
-	for _, p := range parts {
-		for _, t := range p.sessionNeeded {
+	for _, p := range segments {
+		for _, t := range p.sessionRequests {
 			p.sessionScores[t] = p.sessionScore(t)
 		}
 	}
@@ -29,42 +29,42 @@ func computeOwnScores(parts []*segment, groups []termGroup, list []scoredDoc) {
 
 // requestOwnScore requests the own score of a document and, for a turn, its conversation's session score.
 func (p *segment) requestOwnScore(n int32) {
-	markDoc(p.ownNeeded, n)
+	markDoc(p.ownScoreRequests, n)
 	t := p.docs[n].conversation
 	if p.kinds[n] != turn || p.sessionScores[t] != 0 {
 		return
 	}
 	p.sessionScores[t] = -1 // -1 means requested
-	p.sessionNeeded = append(p.sessionNeeded, t)
+	p.sessionRequests = append(p.sessionRequests, t)
 }
 
 // requestConversations requests the own scores of all turns of the requested conversations, or of all
 // documents if these turns are more than a quarter.
 func (p *segment) requestConversations() {
 	turns := 0
-	for _, t := range p.sessionNeeded {
+	for _, t := range p.sessionRequests {
 		turns += len(p.conversationTurns[t])
 	}
 	if turns > len(p.docs)/4 {
-		for i := range p.ownNeeded {
-			p.ownNeeded[i] = math.MaxUint64
+		for i := range p.ownScoreRequests {
+			p.ownScoreRequests[i] = math.MaxUint64
 		}
 		return
 	}
-	for _, t := range p.sessionNeeded {
+	for _, t := range p.sessionRequests {
 		for _, n := range p.conversationTurns[t] {
-			markDoc(p.ownNeeded, n)
+			markDoc(p.ownScoreRequests, n)
 		}
 	}
 }
 
 func (p *segment) addOwnScores(lists [][]uint32, idf float32, means [4]meanLengths) {
-	worth := newBM25(1.0/wordWeight, idf, means, func(mean meanLengths) float64 { return mean.own })
+	bm25 := newBM25(1.0/wordWeight, idf, means, func(mean meanLengths) float64 { return mean.own })
 	for _, list := range lists {
 		for _, posting := range list {
 			n := int32(posting >> 8)
-			if isMarked(p.ownNeeded, n) {
-				p.ownScores[n] += worth.Score(posting&maxCount, uint8(p.kinds[n]), p.ownLengths[n])
+			if isMarked(p.ownScoreRequests, n) {
+				p.ownScores[n] += bm25.Score(posting&maxCount, uint8(p.kinds[n]), p.ownLengths[n])
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func Load(s Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	name, err := profileNamed([]map[string]any{file, env, flags})
+	name, err := profileName([]map[string]any{file, env, flags})
 	if err != nil {
 		return Config{}, err
 	}
@@ -52,7 +52,7 @@ func Load(s Sources) (Config, error) {
 		name   string
 		values map[string]any
 	}{
-		{sourceDefault, defaults()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
+		{sourceDefault, defaultValues()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
 	} {
 		for _, key := range keysOf(source.values) {
 			from[key] = source.name
@@ -70,7 +70,7 @@ func Load(s Sources) (Config, error) {
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
-	if err := c.replaceMissing(profile); err != nil {
+	if err := c.replaceMissingModels(profile); err != nil {
 		return Config{}, err
 	}
 	return c, c.check()
@@ -121,15 +121,15 @@ type Setting struct {
 	Valid                  []string // valid values; nil if every value of its type is valid
 	Secret                 bool
 
-	kind reflect.Type
+	valueType reflect.Type
 }
 
 // settings lists every setting in the order of Config's fields.
 func settings() []Setting { return allSettings() }
 
-var allSettings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
+var allSettings = sync.OnceValue(func() []Setting { return settingsOfType(reflect.TypeFor[Config](), "") })
 
-func settingsOf(t reflect.Type, prefix string) []Setting {
+func settingsOfType(t reflect.Type, prefix string) []Setting {
 	var out []Setting
 	for f := range t.Fields() {
 		key := prefix + f.Tag.Get("koanf")
@@ -137,16 +137,16 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 			continue
 		}
 		if f.Type.Kind() == reflect.Struct {
-			out = append(out, settingsOf(f.Type, key+".")...)
+			out = append(out, settingsOfType(f.Type, key+".")...)
 			continue
 		}
 		s := Setting{
-			Key:     key,
-			Env:     envName(key),
-			Default: f.Tag.Get("default"),
-			Doc:     f.Tag.Get("doc"),
-			Secret:  f.Tag.Get("secret") != "",
-			kind:    f.Type,
+			Key:       key,
+			Env:       envName(key),
+			Default:   f.Tag.Get("default"),
+			Doc:       f.Tag.Get("doc"),
+			Secret:    f.Tag.Get("secret") != "",
+			valueType: f.Type,
 		}
 		if v := f.Tag.Get("valid"); v != "" {
 			s.Valid = strings.Split(v, "|")
@@ -166,17 +166,17 @@ func (s Setting) check(value any) error {
 	if text, isText := value.(string); len(s.Valid) > 0 && (!isText || !slices.Contains(s.Valid, text)) {
 		return memory.Errorf(memory.Invalid, "%s: invalid value %v; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
 	}
-	err := decode(value, reflect.New(s.kind).Interface())
-	if err != nil && s.kind == reflect.TypeFor[Bytes]() {
+	err := decode(value, reflect.New(s.valueType).Interface())
+	if err != nil && s.valueType == reflect.TypeFor[Bytes]() {
 		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes (example: 512MiB)", s.Key, value)
 	}
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "%s: invalid value %v; it must be of type %s", s.Key, value, s.kind)
+		return memory.Errorf(memory.Invalid, "%s: invalid value %v; it must be of type %s", s.Key, value, s.valueType)
 	}
 	return nil
 }
 
-func defaults() map[string]any {
+func defaultValues() map[string]any {
 	flat := map[string]string{}
 	for _, s := range settings() {
 		if s.Default != "" {

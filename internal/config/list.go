@@ -71,7 +71,7 @@ func (c Config) PortableYAML() ([]byte, error) {
 		switch list, ok := flat[s.Key]; {
 		case s.Secret, s.Key == "data", s.Key == "addr":
 			delete(flat, s.Key)
-		case ok && s.kind == reflect.TypeFor[[]string]():
+		case ok && s.valueType == reflect.TypeFor[[]string]():
 			flat[s.Key] = strings.ReplaceAll(list, ", ", ",")
 		}
 	}

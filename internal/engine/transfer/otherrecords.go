@@ -21,7 +21,7 @@ func (i *importer) addOtherRecords(ctx context.Context, batch []portable.Record,
 	return core.RetryOnConflict(ctx, func() (err error) {
 		if isRetry { // another writer is changing the same memories
 			i.report = report
-			if existing, err = i.existing(ctx, batch); err != nil {
+			if existing, err = i.existingMemories(ctx, batch); err != nil {
 				return err
 			}
 		}
@@ -37,7 +37,7 @@ func (i *importer) addOtherRecords(ctx context.Context, batch []portable.Record,
 		if i.DryRun {
 			maps.Copy(i.dryRunFacts, plan.liveFacts)
 		} else if len(plan.records) > 0 {
-			if run.Vectors, err = i.embed(ctx, plan.records); err != nil {
+			if run.Vectors, err = i.embedRecords(ctx, plan.records); err != nil {
 				return err
 			}
 			if _, err = i.transfer.Store.Apply(ctx, i.owner, run, additionChanges(plan.records, i.author)...); errors.Is(err, memory.Duplicate) {
@@ -160,25 +160,25 @@ func (i *importer) countRecord(counts *Tally, r portable.Record) {
 }
 
 // countAdded counts the records that a run added.
-func (i *importer) countAdded(added []portable.Record, run string) {
+func (i *importer) countAdded(added []portable.Record, runID string) {
 	for _, r := range added {
 		i.countRecord(&i.report.Added, r)
 		if r.Fact != nil && r.Fact.Status == memory.Pending {
 			i.report.Waiting++
 		}
 		if len(i.report.Sample) < maxSample {
-			i.report.Sample = append(i.report.Sample, r.Image())
+			i.report.Sample = append(i.report.Sample, r.State())
 		}
 	}
 	if len(added) > 0 && !i.DryRun && len(i.report.Runs) < maxRuns {
-		i.report.Runs = append(i.report.Runs, run)
+		i.report.Runs = append(i.report.Runs, runID)
 	}
 }
 
 func additionChanges(records []portable.Record, author memory.Author) []memory.Change {
 	changes := make([]memory.Change, 0, len(records))
 	for _, r := range records {
-		c := memory.Change{Action: memory.ActionAdd, After: r.Image(), Reason: importReason, Author: author}
+		c := memory.Change{Action: memory.ActionAdd, After: r.State(), Reason: importReason, Author: author}
 		if r.Fact != nil {
 			c.NewID = r.Fact.ID
 		}
@@ -187,8 +187,8 @@ func additionChanges(records []portable.Record, author memory.Author) []memory.C
 	return changes
 }
 
-// embed embeds facts and summaries of all statuses, since inactive memories may be restored.
-func (i *importer) embed(ctx context.Context, records []portable.Record) ([]memory.Vector, error) {
+// embedRecords embeds facts and summaries of all statuses, since inactive memories may be restored.
+func (i *importer) embedRecords(ctx context.Context, records []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range records {
 		if r.Fact != nil || r.Summary != nil {
