@@ -47,7 +47,7 @@ var lociRules = rules{
 		{"internal/utterance"},
 		{"internal/vector", "internal/text", "internal/chatapi", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup/archive", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},
-		{"internal/extract", "internal/shelf", "internal/retry", "internal/audit"},
+		{"internal/extract", "internal/ownerdata", "internal/retry", "internal/audit"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/index/chroma", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
 		{"internal/engine/core", "internal/tracing"},
 		{"internal/engine/traces", "internal/engine/vectors", "internal/engine/compare"},
@@ -118,7 +118,7 @@ var lociRules = rules{
 		"pgregory.net/rapid",
 	},
 	stdlibOnly:        []string{"memory"},
-	withoutIO:         []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
+	withoutIO:         []string{"memory", "internal/ownerdata", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
 	withoutGoroutines: []string{"internal/recall", "internal/extract", "internal/learn"},
 	unlimitedTypes: map[string]string{
 		"client.Client":                   "one method per operation of the REST API",

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -51,8 +51,8 @@ type migrator interface {
 	memory.Store
 	Identity() string
 	AllOwners(ctx context.Context) ([]memory.Owner, error)
-	ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error)
-	WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error
+	ReadOwner(ctx context.Context, owner memory.Owner) (*ownerdata.Data, error)
+	WriteOwner(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error
 	SetCopySource(ctx context.Context, source string) error
 	copyTarget
 }

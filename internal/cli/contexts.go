@@ -146,30 +146,28 @@ func newContextsAttachCommand(g *sharedState) *cobra.Command {
 		Long:    "Attach contexts to a chat, after those already attached; --off detaches them. CHAT is the id of a conversation: loci list --kind turn --json shows it.",
 		Example: "  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts attach 0199c5d1-… 0199c5d7-… --off",
 		Args:    cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			chat, ids := args[0], args[1:]
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if _, err := completeContextIDs(ctx, c, ids); err != nil {
-					return err
+			if _, err := completeContextIDs(ctx, c, ids); err != nil {
+				return err
+			}
+			if err := completeChatID(ctx, c, &chat); err != nil {
+				return err
+			}
+			chatBefore, err := c.Chat(ctx, chat)
+			if err != nil {
+				return err
+			}
+			next := slices.DeleteFunc(slices.Clone(chatBefore.Contexts), func(id string) bool { return off && slices.Contains(ids, id) })
+			for _, id := range ids {
+				if !off && !slices.Contains(next, id) {
+					next = append(next, id)
 				}
-				if err := completeChatID(ctx, c, &chat); err != nil {
-					return err
-				}
-				chatBefore, err := c.Chat(ctx, chat)
-				if err != nil {
-					return err
-				}
-				next := slices.DeleteFunc(slices.Clone(chatBefore.Contexts), func(id string) bool { return off && slices.Contains(ids, id) })
-				for _, id := range ids {
-					if !off && !slices.Contains(next, id) {
-						next = append(next, id)
-					}
-				}
-				return printAnswer(g, cmd, func(out printer, chatAfter client.Chat) {
-					out.line("attached to %s: %s", sanitize(chatAfter.ID), sanitize(cmp.Or(strings.Join(chatAfter.Contexts, ", "), "none")))
-				})(c.EditChat(ctx, chat, client.WriteChat{Contexts: &next}))
-			})
-		},
+			}
+			return printAnswer(g, cmd, func(out printer, chatAfter client.Chat) {
+				out.line("attached to %s: %s", sanitize(chatAfter.ID), sanitize(cmp.Or(strings.Join(chatAfter.Contexts, ", "), "none")))
+			})(c.EditChat(ctx, chat, client.WriteChat{Contexts: &next}))
+		}),
 	}
 	cmd.Flags().BoolVar(&off, "off", false, "detach the contexts from the chat")
 	return withMemoryFlags(g, cmd)

@@ -25,32 +25,30 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 			"With the ID of a fact, show its source text, the facts it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			q.Action = memory.Action(action)
 			if len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that filter the journal, not both")
 			}
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if len(args) > 0 {
-					if err := completeMemoryIDs(ctx, c, args); err != nil {
-						return err
-					}
-					return printAnswer(g, cmd, printer.printHistory)(readHistory(ctx, c, args[0]))
-				}
-				if err := completeRunID(ctx, c, &q.Run); err != nil {
+			if len(args) > 0 {
+				if err := completeMemoryIDs(ctx, c, args); err != nil {
 					return err
 				}
-				page, err := c.Changes(ctx, q)
-				if err != nil {
-					return err
-				}
-				texts, err := textsOf(ctx, c, page.Changes)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, texts) })
-			})
-		},
+				return printAnswer(g, cmd, printer.printHistory)(readHistory(ctx, c, args[0]))
+			}
+			if err := completeRunID(ctx, c, &q.Run); err != nil {
+				return err
+			}
+			page, err := c.Changes(ctx, q)
+			if err != nil {
+				return err
+			}
+			texts, err := textsOf(ctx, c, page.Changes)
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, texts) })
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Run, "run", "", "only changes of this run")

@@ -32,33 +32,30 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relationKinds)
 			case len(args) == 3 && !slices.Contains(relationKinds, memory.RelationKind(args[1])):
 				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relationKinds)
+			case len(args) == 1 && end:
+				return memory.Errorf(memory.Invalid, "--end needs a relation: loci relate ID KIND ID --end")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && end {
-				return memory.Errorf(memory.Invalid, "--end needs a relation: loci relate ID KIND ID --end")
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := errors.Join(completeMemoryIDs(ctx, c, args[:1]), completeMemoryIDs(ctx, c, args[len(args)-1:])); err != nil {
+				return err
 			}
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(completeMemoryIDs(ctx, c, args[:1]), completeMemoryIDs(ctx, c, args[len(args)-1:])); err != nil {
-					return err
+			if len(args) == 1 {
+				return printAnswer(g, cmd, func(out printer, related client.RelatedMemories) { out.printRelated(args[0], related) })(c.Related(ctx, args[0], q))
+			}
+			req := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
+			if end {
+				return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], req))
+			}
+			return printAnswer(g, cmd, func(out printer, created client.MadeRelation) {
+				if created.Run == "" {
+					out.line("this relation exists already")
+					return
 				}
-				if len(args) == 1 {
-					return printAnswer(g, cmd, func(out printer, related client.RelatedMemories) { out.printRelated(args[0], related) })(c.Related(ctx, args[0], q))
-				}
-				req := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
-				if end {
-					return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], req))
-				}
-				return printAnswer(g, cmd, func(out printer, created client.MadeRelation) {
-					if created.Run == "" {
-						out.line("this relation exists already")
-						return
-					}
-					out.line("%s %s %s\n%s", created.From, created.Kind, created.To, g.undoHint(created.Run))
-				})(c.Relate(ctx, args[0], req))
-			})
-		},
+				out.line("%s %s %s\n%s", created.From, created.Kind, created.To, g.undoHint(created.Run))
+			})(c.Relate(ctx, args[0], req))
+		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
 	cmd.Flags().IntVar(&q.Steps, "steps", 0, "show facts up to this many relations away from the fact, at most 5 (default 1)")

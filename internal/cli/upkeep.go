@@ -92,19 +92,17 @@ func newRelearnCommand(g *sharedState) *cobra.Command {
 			"forgotten, undone or rejected are not learned again. A running server does the work in the background.",
 		Example: "  loci relearn --since yesterday\n  loci relearn --conversation 0199c5d2-…",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			if !since.IsZero() {
 				req.Since = &since
 			}
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeChatID(ctx, c, &req.Conversation); err != nil {
-					return err
-				}
-				return printAnswer(g, cmd, func(out printer, queued client.Relearning) {
-					out.line("%s queued for learning; loci jobs shows the progress", countText(queued.Turns, "turns"))
-				})(c.Relearn(ctx, req))
-			})
-		},
+			if err := completeChatID(ctx, c, &req.Conversation); err != nil {
+				return err
+			}
+			return printAnswer(g, cmd, func(out printer, queued client.Relearning) {
+				out.line("%s queued for learning; loci jobs shows the progress", countText(queued.Turns, "turns"))
+			})(c.Relearn(ctx, req))
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&req.Conversation, "conversation", "", "only messages of this conversation")

@@ -96,7 +96,7 @@ func TestOperations(t *testing.T) {
 		{"judge: reject", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"reject"}]}`, 200, []string{`"status":"rejected"`}, nil},
 		{"judge otherwise", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"retire"}]}`, 422, []string{"action"}, nil},
 		{"judge nothing", "POST", "/api/review", `{"judgements":[]}`, 422, []string{"judgements"}, nil},
-		{"judge twice", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve"},{"id":"{climbing}","action":"reject"}]}`, 400, []string{"twice"}, nil},
+		{"judge twice", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve"},{"id":"{climbing}","action":"reject"}]}`, 400, []string{"two judgements"}, nil},
 		{"judge what is in", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve"},{"id":"{tea}","action":"reject"}]}`, 409, []string{"{tea}", "active", "pending"}, nil},
 		{"judge ben's", "POST", "/api/review", `{"judgements":[{"id":"{secret}","action":"approve"}]}`, 404, []string{"not_found"}, nil},
 		{"judge into another's words", "POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve","content":"Ana drinks oolong tea in the morning"}]}`, 409, []string{"duplicate"}, nil},

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Erase removes text permanently.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Erase(owner, run, ids, s.now()) })
+	return s.writeReceipt(ctx, owner, func(data *ownerdata.Data) (memory.Receipt, error) { return data.Erase(owner, run, ids, s.now()) })
 }
 
 // EraseTraces removes all traces of an owner.
@@ -46,7 +46,7 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...
 }
 
 func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, matches func(memory.Trace) bool) (removed int, err error) {
-	err = s.write(ctx, owner, func(data *shelf.OwnerData) error {
+	err = s.write(ctx, owner, func(data *ownerdata.Data) error {
 		before := len(data.Traces)
 		maps.DeleteFunc(data.Traces, func(_ string, t memory.Trace) bool { return matches(t) })
 		removed = before - len(data.Traces)

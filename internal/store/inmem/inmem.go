@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -22,7 +22,7 @@ type Store struct {
 	now func() time.Time
 
 	mu         sync.Mutex // guards the fields below
-	data       map[memory.Owner]*shelf.OwnerData
+	data       map[memory.Owner]*ownerdata.Data
 	claimCount int // number of claimed jobs, which makes each lease's token unique
 
 	sessions map[sessionKey]memory.Session
@@ -35,14 +35,14 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{now: o.Now, data: map[memory.Owner]*shelf.OwnerData{}, sessions: map[sessionKey]memory.Session{}}
+	return &Store{now: o.Now, data: map[memory.Owner]*ownerdata.Data{}, sessions: map[sessionKey]memory.Session{}}
 }
 
 // Close does nothing.
 func (s *Store) Close() error { return nil }
 
 // read calls do with the owner's data, which do must not change.
-func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.OwnerData) error) error {
+func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*ownerdata.Data) error) error {
 	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Own
 }
 
 // write calls do with a copy of the owner's data. The copy replaces the data, unless do fails.
-func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *shelf.OwnerData) error) error {
+func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *ownerdata.Data) error) error {
 	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *she
 	return nil
 }
 
-func (s *Store) ownerData(owner memory.Owner) *shelf.OwnerData {
+func (s *Store) ownerData(owner memory.Owner) *ownerdata.Data {
 	if data := s.data[owner]; data != nil {
 		return data
 	}
-	return new(shelf.OwnerData)
+	return new(ownerdata.Data)
 }
 
 func checkCall(ctx context.Context, owner memory.Owner) error {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,7 +16,7 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 		return err
 	}
 	u.Day = memory.StartOfDay(u.Day)
-	return s.write(ctx, owner, func(data *shelf.OwnerData) error {
+	return s.write(ctx, owner, func(data *ownerdata.Data) error {
 		data.Usage = slices.Clone(data.Usage)
 		i := slices.IndexFunc(data.Usage, func(v memory.Usage) bool { return compareUsage(u, v) == 0 })
 		if i < 0 {
@@ -31,7 +31,7 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 // UsageSince returns the ledger's usage since a day.
 func (s *Store) UsageSince(ctx context.Context, owner memory.Owner, since time.Time) ([]memory.Usage, error) {
 	var out []memory.Usage
-	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+	err := s.read(ctx, owner, func(data *ownerdata.Data) error {
 		for _, u := range data.Usage {
 			if !u.Day.Before(memory.StartOfDay(since)) {
 				out = append(out, u)

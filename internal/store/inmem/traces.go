@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,11 +18,11 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 		}
 	}
 	for _, t := range traces {
-		err := s.write(ctx, t.Owner, func(data *shelf.OwnerData) error {
+		err := s.write(ctx, t.Owner, func(data *ownerdata.Data) error {
 			if t.At.Before(data.ErasedAt) || s.showsErased(t) {
 				return nil
 			}
-			data.Traces[t.ID] = shelf.CopyTrace(t)
+			data.Traces[t.ID] = ownerdata.CopyTrace(t)
 			evictTraces(data, maxPerOwner)
 			return nil
 		})
@@ -36,12 +36,12 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 // Trace returns a trace.
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	var trace memory.Trace
-	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+	err := s.read(ctx, owner, func(data *ownerdata.Data) error {
 		t, ok := data.Traces[id]
 		if !ok {
 			return memory.Errorf(memory.NotFound, "there is no trace %s", id)
 		}
-		trace = shelf.CopyTrace(t)
+		trace = ownerdata.CopyTrace(t)
 		return nil
 	})
 	return trace, err
@@ -50,14 +50,14 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 // Traces returns the traces that match q.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	var out []memory.Trace
-	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+	err := s.read(ctx, owner, func(data *ownerdata.Data) error {
 		for _, t := range newestTraces(data) {
 			if q.Matches(t) {
-				out = append(out, shelf.CopyTrace(t))
+				out = append(out, ownerdata.CopyTrace(t))
 			}
 		}
 		var err error
-		out, _, err = shelf.PageAfter(out, q.Limit, "", func(t memory.Trace) shelf.ListPosition { return shelf.ListPosition{At: t.At, ID: t.ID} })
+		out, _, err = ownerdata.PageAfter(out, q.Limit, "", func(t memory.Trace) ownerdata.ListPosition { return ownerdata.ListPosition{At: t.At, ID: t.ID} })
 		return err
 	})
 	return out, err
@@ -74,13 +74,13 @@ func (s *Store) showsErased(t memory.Trace) bool {
 	return false
 }
 
-func evictTraces(data *shelf.OwnerData, maxPerOwner int) {
+func evictTraces(data *ownerdata.Data, maxPerOwner int) {
 	newest := newestTraces(data)
 	for _, t := range newest[min(max(maxPerOwner, 0), len(newest)):] {
 		delete(data.Traces, t.ID)
 	}
 }
 
-func newestTraces(data *shelf.OwnerData) []memory.Trace {
+func newestTraces(data *ownerdata.Data) []memory.Trace {
 	return slices.SortedFunc(maps.Values(data.Traces), func(a, b memory.Trace) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
 }

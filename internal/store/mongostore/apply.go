@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,14 +20,14 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 	if run.Lease != nil {
 		needed.jobs = append(needed.jobs, run.Lease.Job)
 	}
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if run.Check(owner, changes...) != nil { // for an invalid run, load only whether a run with its id was applied
 			return s.fetchNeeded(ctx, owner, data, neededIDs{runID: run.ID})
 		}
 		return s.fetchNeeded(ctx, owner, data, needed)
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) (err error) {
+	err := s.write(ctx, owner, loadData, func(changed *ownerdata.Data) (err error) {
 		receipt, err = changed.Apply(owner, run, changes, s.now())
 		return err
 	})
@@ -46,7 +46,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	needed.addChanges(b.Changes)
 	needed.addVectors(b.Vectors)
 	needed.addJobs(b.Jobs)
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if b.Check(owner) != nil {
 			return nil
 		}
@@ -59,7 +59,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		return s.fetchNeeded(ctx, owner, data, needed)
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) (err error) {
+	err := s.write(ctx, owner, loadData, func(changed *ownerdata.Data) (err error) {
 		receipt, err = changed.Append(owner, b, s.now())
 		return err
 	})
@@ -70,10 +70,10 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 // operator is responsible for the server's files, oplog and backups.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return s.fetchForErasure(ctx, owner, data, run, ids)
 	}
-	err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) (err error) {
+	err := s.write(ctx, owner, loadData, func(changed *ownerdata.Data) (err error) {
 		receipt, err = changed.Erase(owner, run, ids, s.now())
 		return err
 	})
@@ -89,7 +89,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 
 // fetchForErasure loads the data for an erasure: the memories to erase, the conversations, journal entries
 // and jobs that may quote these memories, and all changes for which a model gave a reason.
-func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, run memory.Run, ids []string) error {
+func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *ownerdata.Data, run memory.Run, ids []string) error {
 	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}
 	needed.addJobs(run.Jobs)
 	for _, id := range ids {
@@ -124,26 +124,26 @@ func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *s
 	}
 	byModel := bson.M{"owner": owner, "author.kind": memory.ByModel, "reason": bson.M{"$exists": true}}
 	err := s.fetch(ctx, data, byModel, withVectors, journal)
-	slices.SortFunc(data.Journal, shelf.CompareChanges)
+	slices.SortFunc(data.Journal, ownerdata.CompareChanges)
 	data.Journal = slices.CompactFunc(data.Journal, func(a, b memory.Change) bool { return a.ID == b.ID })
 	return err
 }
 
 // AddTombstones records turns, so that HasTombstones recognizes their text: see [memory.Tombstones].
 func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		var ids []string
 		for _, t := range turns {
 			ids = append(ids, t.ID)
 		}
 		return s.fetchIDs(ctx, owner, data, withVectors, ids, "tomb")
 	}
-	return s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) error { changed.AddTombstones(turns...); return nil })
+	return s.write(ctx, owner, loadData, func(changed *ownerdata.Data) error { changed.AddTombstones(turns...); return nil })
 }
 
 // HasTombstones reports which turns have the text of a turn with a tombstone: see [memory.Tombstones].
 func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		var marks []string
 		for _, t := range turns {
 			marks = append(marks, data.Tombstone(t))
@@ -155,6 +155,6 @@ func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...
 		}
 		return s.fetchIDs(ctx, owner, data, withoutVectors, slices.Collect(maps.Keys(data.Tombstones)), "turn")
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.HasTombstones(turns...); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { out = snapshot.HasTombstones(turns...); return nil })
 	return out, err
 }

@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -33,14 +33,14 @@ func (s *Store) AllOwners(ctx context.Context) ([]memory.Owner, error) {
 }
 
 // ReadOwner returns all of an owner's data.
-func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (out *shelf.OwnerData, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (out *ownerdata.Data, err error) {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return s.fetch(ctx, data, ownerFilter(owner), withVectors, slices.Collect(maps.Keys(decoders))...)
 	}
-	if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot; return nil }); err != nil {
+	if err := s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { out = snapshot; return nil }); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(out.Journal, shelf.CompareChanges)
+	slices.SortFunc(out.Journal, ownerdata.CompareChanges)
 	for id := range out.Tombstones { // remove the tombstones of restored turns
 		if t, restored := out.Turns[id]; restored && t.Status != memory.Retired {
 			delete(out.Tombstones, id)
@@ -72,7 +72,7 @@ func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (out *shelf.O
 }
 
 // WriteOwner replaces all of an owner's data.
-func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
+func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.
 			}
 		}
 	}
-	ops, err := changedDocs(owner, 1, new(shelf.OwnerData).Clone(), data)
+	ops, err := changedDocs(owner, 1, new(ownerdata.Data).Clone(), data)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/internal/retry"
-	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -38,8 +38,8 @@ type commitDoc struct {
 // if the database did not answer, unless maxCommits later commits followed.
 const maxCommits = 8
 
-func (h commitDoc) emptyData() *shelf.OwnerData {
-	s := &shelf.OwnerData{Version: h.Version, LastWrite: h.LastWrite, OldestVersion: h.OldestVersion, ErasedAt: h.ErasedAt, TombstoneKey: h.TombstoneKey}
+func (h commitDoc) emptyData() *ownerdata.Data {
+	s := &ownerdata.Data{Version: h.Version, LastWrite: h.LastWrite, OldestVersion: h.OldestVersion, ErasedAt: h.ErasedAt, TombstoneKey: h.TombstoneKey}
 	return s.Clone() // initializes the maps
 }
 
@@ -67,11 +67,11 @@ const (
 )
 
 // loadFunc loads the part of an owner's data that a write or a read needs.
-type loadFunc func(ctx context.Context, s *shelf.OwnerData) error
+type loadFunc func(ctx context.Context, s *ownerdata.Data) error
 
 // write loads a part of the owner's data, calls do with a copy, and commits do's changes of the copy.
 // If another server wrote meanwhile, write repeats all steps.
-func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(changed *shelf.OwnerData) error) error {
+func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(changed *ownerdata.Data) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Store) stripeOf(owner memory.Owner) *stripe {
 }
 
 // tryWrite attempts a write; done is false if another server wrote meanwhile.
-func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*shelf.OwnerData) error) (done bool, err error) {
+func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*ownerdata.Data) error) (done bool, err error) {
 	last, err := s.lastCompletedCommit(ctx, owner)
 	if err != nil {
 		return false, err
@@ -359,7 +359,7 @@ const (
 )
 
 // read loads a part of the owner's data from one snapshot, and calls do with the data.
-func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*shelf.OwnerData) error) error {
+func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*ownerdata.Data) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 }
 
 // tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
-func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*shelf.OwnerData, error) {
+func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*ownerdata.Data, error) {
 	locks := s.stripeOf(owner)
 	if err := acquireLock(ctx, locks.commitLock.TryRLock); err != nil { // locked until commits of this process are complete
 		return nil, err
@@ -405,11 +405,11 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFu
 }
 
 // changedDocs returns the documents that differ between the old and the changed data of an owner.
-func changedDocs(owner memory.Owner, seq int64, old, changed *shelf.OwnerData) ([]docWrite, error) {
+func changedDocs(owner memory.Owner, seq int64, old, changed *ownerdata.Data) ([]docWrite, error) {
 	d := docCollector{owner: owner, seq: seq, vectors: vectorsOf(changed)}
 	for target, image := range changed.States {
 		if was, there := old.States[target]; was != image {
-			in, doc := stateDoc(d.header(target), image, d.vectors[shelf.MemoryID(image)])
+			in, doc := stateDoc(d.header(target), image, d.vectors[ownerdata.MemoryID(image)])
 			d.add(in, !there, doc)
 		}
 	}
@@ -436,7 +436,7 @@ func changedDocs(owner memory.Owner, seq int64, old, changed *shelf.OwnerData) (
 	}
 	for i, c := range changed.Journal {
 		if i >= len(old.Journal) || old.Journal[i] != c {
-			d.add(journal, i >= len(old.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
+			d.add(journal, i >= len(old.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: ownerdata.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
 		}
 	}
 	for id, r := range changed.Runs {

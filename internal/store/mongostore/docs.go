@@ -11,7 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -164,74 +164,74 @@ func stateDoc(h header, i memory.State, vectors []embedding) (string, any) {
 
 // Each method take adds the document's content to an owner's data.
 
-func (d *factDoc) take(data *shelf.OwnerData) {
+func (d *factDoc) take(data *ownerdata.Data) {
 	addState(data, memory.State{Fact: &d.Fact}, d.Vectors)
 }
 
-func (d *linkDoc) take(data *shelf.OwnerData) {
+func (d *linkDoc) take(data *ownerdata.Data) {
 	addState(data, memory.State{Link: &d.Link}, d.Vectors)
 }
 
-func (d *turnDoc) take(data *shelf.OwnerData) {
+func (d *turnDoc) take(data *ownerdata.Data) {
 	data.Turns[d.Turn.ID] = d.Turn
 	addVectors(data, d.Turn.ID, d.Vectors)
 }
 
-func (d *summaryDoc) take(data *shelf.OwnerData) {
+func (d *summaryDoc) take(data *ownerdata.Data) {
 	for i := range d.Summaries {
 		addState(data, memory.State{Summary: &d.Summaries[i].Summary}, d.Vectors)
 	}
 }
 
-func (d *profileDoc) take(data *shelf.OwnerData) {
+func (d *profileDoc) take(data *ownerdata.Data) {
 	if d.Profile.Owner != "" { // an erased entry has no owner
 		addState(data, memory.State{Profile: &d.Profile}, nil)
 	}
 }
 
-func (d *relationDoc) take(data *shelf.OwnerData) {
+func (d *relationDoc) take(data *ownerdata.Data) {
 	addState(data, memory.State{Relation: &d.Relation}, nil)
 }
 
-func (d *contextDoc) take(data *shelf.OwnerData) {
+func (d *contextDoc) take(data *ownerdata.Data) {
 	addState(data, memory.State{Context: &d.Context}, nil)
 }
 
-func (d *conversationDoc) take(data *shelf.OwnerData) {
+func (d *conversationDoc) take(data *ownerdata.Data) {
 	data.Conversations[d.Conversation.ID] = d.Conversation
 }
 
-func (d *jobDoc) take(data *shelf.OwnerData) { data.Jobs[d.Job.ID] = d.Job }
+func (d *jobDoc) take(data *ownerdata.Data) { data.Jobs[d.Job.ID] = d.Job }
 
-func (d *changeDoc) take(data *shelf.OwnerData) { data.Journal = append(data.Journal, d.Change) }
+func (d *changeDoc) take(data *ownerdata.Data) { data.Journal = append(data.Journal, d.Change) }
 
-func (d *runDoc) take(data *shelf.OwnerData) {
-	data.Runs[d.Receipt.Run] = shelf.RunRecord{Receipt: d.Receipt, Kind: d.Kind, Author: d.Author}
+func (d *runDoc) take(data *ownerdata.Data) {
+	data.Runs[d.Receipt.Run] = ownerdata.RunRecord{Receipt: d.Receipt, Kind: d.Kind, Author: d.Author}
 }
 
-func (d *tombstoneDoc) take(data *shelf.OwnerData) { data.Tombstones[d.Turn] = d.Mark }
+func (d *tombstoneDoc) take(data *ownerdata.Data) { data.Tombstones[d.Turn] = d.Mark }
 
-func addState(data *shelf.OwnerData, i memory.State, vectors []embedding) {
+func addState(data *ownerdata.Data, i memory.State, vectors []embedding) {
 	data.States[i.Target()] = i
-	addVectors(data, shelf.MemoryID(i), vectors)
+	addVectors(data, ownerdata.MemoryID(i), vectors)
 }
 
-func addVectors(data *shelf.OwnerData, id string, vectors []embedding) {
+func addVectors(data *ownerdata.Data, id string, vectors []embedding) {
 	for _, e := range vectors {
-		data.Vectors[shelf.VectorKey{Memory: id, Model: e.Model}] = vector.ValuesFromBytes(e.Data)
+		data.Vectors[ownerdata.VectorKey{Memory: id, Model: e.Model}] = vector.ValuesFromBytes(e.Data)
 	}
 }
 
-func turnDocOf(h header, t memory.Turn, data *shelf.OwnerData, vectors []embedding) turnDoc {
+func turnDocOf(h header, t memory.Turn, data *ownerdata.Data, vectors []embedding) turnDoc {
 	d := turnDoc{Header: h, User: h.UserName, Turn: t, Timestamp: bsonDate(t.CreatedAt), Vectors: vectors}
 	if len(vectors) > 0 {
-		d.Embedding = data.Vectors[shelf.VectorKey{Memory: t.ID, Model: vectors[0].Model}]
+		d.Embedding = data.Vectors[ownerdata.VectorKey{Memory: t.ID, Model: vectors[0].Model}]
 	}
 	return d
 }
 
 // vectorsOf returns the vectors of an owner's data by memory, ordered by model.
-func vectorsOf(data *shelf.OwnerData) map[string][]embedding {
+func vectorsOf(data *ownerdata.Data) map[string][]embedding {
 	byMemory := map[string][]embedding{}
 	for key, values := range data.Vectors {
 		byMemory[key.Memory] = append(byMemory[key.Memory], embedding{Model: key.Model, Data: vector.EncodeBytes(values)})

@@ -11,20 +11,20 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
 // decoders maps collections to functions that add a document to an owner's data.
-var decoders = map[string]func(*mongo.Cursor, *shelf.OwnerData) error{
+var decoders = map[string]func(*mongo.Cursor, *ownerdata.Data) error{
 	facts: decodeInto[factDoc], links: decodeInto[linkDoc], turns: decodeInto[turnDoc], summaries: decodeInto[summaryDoc], profile: decodeInto[profileDoc], relations: decodeInto[relationDoc],
 	contexts: decodeInto[contextDoc], conversations: decodeInto[conversationDoc], jobs: decodeInto[jobDoc], journal: decodeInto[changeDoc], runs: decodeInto[runDoc], tombstones: decodeInto[tombstoneDoc],
 }
 
 func decodeInto[D any, P interface {
 	*D
-	take(*shelf.OwnerData)
-}](cursor *mongo.Cursor, data *shelf.OwnerData) error {
+	take(*ownerdata.Data)
+}](cursor *mongo.Cursor, data *ownerdata.Data) error {
 	var d D
 	err := cursor.Decode(&d)
 	if err == nil {
@@ -69,7 +69,7 @@ func forEach[D any](ctx context.Context, s *Store, collection string, filter bso
 }
 
 // fetch adds the documents that a filter selects in the collections to an owner's data.
-func (s *Store) fetch(ctx context.Context, data *shelf.OwnerData, filter bson.M, opts *options.FindOptionsBuilder, collections ...string) error {
+func (s *Store) fetch(ctx context.Context, data *ownerdata.Data, filter bson.M, opts *options.FindOptionsBuilder, collections ...string) error {
 	for _, name := range collections {
 		err := s.forEachRaw(ctx, name, filter, opts, func(cursor *mongo.Cursor) (bool, error) { return true, decoders[name](cursor, data) })
 		if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) fetch(ctx context.Context, data *shelf.OwnerData, filter bson.M,
 const maxKeys = 5000
 
 // fetchIDs adds the documents with these ids to an owner's data. kinds are kinds of targets.
-func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
+func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *ownerdata.Data, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for chunk := range slices.Chunk(ids, maxKeys) {
 			if err := s.fetch(ctx, data, idFilter(anyOf(keysOf(owner, kind, chunk))), opts, collectionByKind[kind]); err != nil {
@@ -157,7 +157,7 @@ func (w *neededIDs) addVectors(vectors []memory.Vector) {
 }
 
 // fetchNeeded adds the documents with the needed ids to an owner's data.
-func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, needed neededIDs) error {
+func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *ownerdata.Data, needed neededIDs) error {
 	ids := map[string][]string{"job": needed.jobs, "conversation": slices.Clip(needed.conversations)}
 	if needed.runID != "" {
 		ids["run"] = []string{needed.runID}
@@ -183,7 +183,7 @@ func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf
 }
 
 // fetchChangesAfter adds the changes after at.AsOf to an owner's data, in order; none if AsOf is zero.
-func (s *Store) fetchChangesAfter(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, at memory.At) error {
+func (s *Store) fetchChangesAfter(ctx context.Context, owner memory.Owner, data *ownerdata.Data, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil
 	}

@@ -1,6 +1,6 @@
 // Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of a given
-// chat platform and collections of its own. Package shelf implements reads and writes on a
-// [shelf.OwnerData], an owner's data in RAM; this package loads the data and commits the changes. It
+// chat platform and collections of its own. Package ownerdata implements reads and writes on a
+// [ownerdata.Data], an owner's data in RAM; this package loads the data and commits the changes. It
 // does not search: an in-memory index reads changes by Since.
 //
 // # Writes

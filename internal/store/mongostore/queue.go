@@ -9,13 +9,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Claim leases the job that became due first: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(lease)); err != nil {
+	if err := cmp.Or(ctx.Err(), ownerdata.CheckLeaseDuration(lease)); err != nil {
 		return memory.Job{}, err
 	}
 	for {
@@ -83,13 +83,13 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 // claimJob leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
 // server claimed the job.
 func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobs: []string{job.ID}}); err != nil {
 			return err
 		}
 		return s.fetchRunning(ctx, job.Owner, data)
 	}
-	err = s.write(ctx, job.Owner, loadData, func(changed *shelf.OwnerData) error {
+	err = s.write(ctx, job.Owner, loadData, func(changed *ownerdata.Data) error {
 		claimed = memory.Job{}
 		if j, is := changed.DueJob([]memory.JobKind{job.Kind}, now); is {
 			claimed = changed.LeaseJob(j, rand.Text(), now.Add(lease))
@@ -99,7 +99,7 @@ func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lea
 	return claimed, err
 }
 
-func (s *Store) fetchRunning(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
+func (s *Store) fetchRunning(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error {
 	return s.fetch(ctx, data, bson.M{"owner": owner, "state": memory.JobRunning}, withVectors, jobs)
 }
 
@@ -112,8 +112,8 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for owner := range owners {
-		loadData := func(ctx context.Context, data *shelf.OwnerData) error { return s.fetchRunning(ctx, owner, data) }
-		err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) error { changed.ExpireLeases(now); return nil })
+		loadData := func(ctx context.Context, data *ownerdata.Data) error { return s.fetchRunning(ctx, owner, data) }
+		err := s.write(ctx, owner, loadData, func(changed *ownerdata.Data) error { changed.ExpireLeases(now); return nil })
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 }
 
 // changeJob loads one job, calls do with it, and commits the changes.
-func (s *Store) changeJob(ctx context.Context, owner memory.Owner, jobID string, do func(*shelf.OwnerData) error) error {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+func (s *Store) changeJob(ctx context.Context, owner memory.Owner, jobID string, do func(*ownerdata.Data) error) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{jobID}})
 	}
 	return s.write(ctx, owner, loadData, do)
@@ -131,10 +131,10 @@ func (s *Store) changeJob(ctx context.Context, owner memory.Owner, jobID string,
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, current memory.Lease, duration time.Duration) (extended memory.Lease, err error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLeaseDuration(duration)); err != nil {
+	if err := cmp.Or(ctx.Err(), ownerdata.CheckLeaseDuration(duration)); err != nil {
 		return memory.Lease{}, err
 	}
-	err = s.changeJob(ctx, current.Owner, current.Job, func(changed *shelf.OwnerData) (err error) {
+	err = s.changeJob(ctx, current.Owner, current.Job, func(changed *ownerdata.Data) (err error) {
 		extended, err = changed.ExtendLease(current, duration, memory.Time(s.now()))
 		return err
 	})
@@ -143,7 +143,7 @@ func (s *Store) Extend(ctx context.Context, current memory.Lease, duration time.
 
 // Finish ends an attempt that no run completed: see [memory.Queue].
 func (s *Store) Finish(ctx context.Context, lease memory.Lease, outcome memory.Outcome) error {
-	err := s.changeJob(ctx, lease.Owner, lease.Job, func(changed *shelf.OwnerData) error {
+	err := s.changeJob(ctx, lease.Owner, lease.Job, func(changed *ownerdata.Data) error {
 		now := memory.Time(s.now())
 		j, err := changed.LeasedJob(lease, now)
 		if err != nil {
@@ -170,18 +170,18 @@ func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, jobID str
 
 // Jobs returns an owner's jobs: see [memory.Queue].
 func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (out []memory.Job, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		filter := bson.M{"owner": owner, "state": bson.M{"$ne": memory.JobDone}}
 		if len(states) > 0 {
 			filter = bson.M{"owner": owner, "state": anyOf(states)}
 		}
 		return s.fetch(ctx, data, filter, withVectors, jobs)
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.ListJobs(states...); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { out = snapshot.ListJobs(states...); return nil })
 	return out, err
 }
 
 // Requeue makes a parked job due now: see [memory.Queue].
 func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) error {
-	return s.changeJob(ctx, owner, jobID, func(changed *shelf.OwnerData) error { return changed.Requeue(jobID, s.now()) })
+	return s.changeJob(ctx, owner, jobID, func(changed *ownerdata.Data) error { return changed.Requeue(jobID, s.now()) })
 }

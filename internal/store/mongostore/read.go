@@ -11,35 +11,35 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/internal/retry"
-	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Get returns memories by id: see [memory.Facts].
 func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (matches []memory.Memory, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return s.fetchIDs(ctx, owner, data, withoutVectors, ids, "turn", "fact", "link", "summary")
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { matches = snapshot.Get(ids...); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { matches = snapshot.Get(ids...); return nil })
 	return matches, err
 }
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if !q.At.AsOf.IsZero() { // memories that do not match now may have matched at that time
 			return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withoutVectors, memoryCollections...), s.fetchChangesAfter(ctx, owner, data, q.At))
 		}
 		return s.fetchPage(ctx, owner, data, q)
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.List(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) (err error) { page, err = snapshot.List(q); return err })
 	return page, err
 }
 
 // fetchPage adds the first matches of each kind after the query's cursor to an owner's data: at most
 // one more than a page has.
-func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, q memory.Query) error {
+func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *ownerdata.Data, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
 		statuses = []memory.Status{memory.Active, memory.Superseded}
@@ -49,7 +49,7 @@ func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *shelf.O
 		filter["id"] = bson.M{"$gte": q.IDPrefix}
 	}
 	if q.Cursor != "" {
-		after, err := shelf.DecodeCursor(q.Cursor)
+		after, err := ownerdata.DecodeCursor(q.Cursor)
 		if err != nil {
 			return err
 		}
@@ -80,18 +80,18 @@ func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *shelf.O
 }
 
 // fetchNewest adds the newest matches of a query to an owner's data.
-func (s *Store) fetchNewest(ctx context.Context, data *shelf.OwnerData, collection string, filter bson.M, q memory.Query) error {
+func (s *Store) fetchNewest(ctx context.Context, data *ownerdata.Data, collection string, filter bson.M, q memory.Query) error {
 	newest := options.Find().SetSort(sortKeys("-created -id")).SetProjection(omitVectors)
 	n := 0
 	q.Cursor = ""
 	return s.forEachRaw(ctx, collection, filter, newest, func(cursor *mongo.Cursor) (bool, error) {
-		single := new(shelf.OwnerData).Clone()
+		single := new(ownerdata.Data).Clone()
 		err := decoders[collection](cursor, single)
 		if page, listed := single.List(q); listed == nil && len(page.Memories) > 0 {
 			err = cmp.Or(err, decoders[collection](cursor, data))
 			n++
 		}
-		return n <= shelf.PageSize(q.Limit), err
+		return n <= ownerdata.PageSize(q.Limit), err
 	})
 }
 
@@ -103,39 +103,39 @@ func olderThan(sortField string, sortValue any, tieField string, tieValue any) b
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (out []memory.ProfileEntry, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withVectors, profile), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Profile(at); return nil })
+	err = s.read(ctx, owner, loadData, func(data *ownerdata.Data) error { out = data.Profile(at); return nil })
 	return out, err
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
 func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) (out []memory.Relation, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		either := bson.M{"owner": owner, "$or": bson.A{bson.M{"from": fact}, bson.M{"to": fact}}}
 		return cmp.Or(s.fetch(ctx, data, either, withVectors, relations), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Relations(fact, at); return nil })
+	err = s.read(ctx, owner, loadData, func(data *ownerdata.Data) error { out = data.Relations(fact, at); return nil })
 	return out, err
 }
 
 // Contexts returns active contexts: see [memory.Facts].
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) (out []memory.Context, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if len(ids) > 0 && at.AsOf.IsZero() {
 			return s.fetchIDs(ctx, owner, data, withVectors, ids, "context")
 		}
 		return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withVectors, contexts), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Contexts(at, ids...); return nil })
+	err = s.read(ctx, owner, loadData, func(data *ownerdata.Data) error { out = data.Contexts(at, ids...); return nil })
 	return out, err
 }
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
-	newest := options.Find().SetSort(sortKeys("-version -ordinal")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	newest := options.Find().SetSort(sortKeys("-version -ordinal")).SetLimit(int64(ownerdata.PageSize(q.Limit)) + 1)
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		filter, err := changeFilter(owner, q)
 		if err != nil {
 			return err
@@ -143,10 +143,10 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 		if err := s.fetch(ctx, data, filter, newest, journal); err != nil {
 			return err
 		}
-		slices.SortFunc(data.Journal, shelf.CompareChanges)
+		slices.SortFunc(data.Journal, ownerdata.CompareChanges)
 		return nil
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.Changes(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) (err error) { page, err = snapshot.Changes(q); return err })
 	return page, err
 }
 
@@ -165,7 +165,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 		filter["at"] = bson.M{"$gt": memory.Time(q.After)}
 	}
 	if q.Cursor != "" {
-		after, err := shelf.DecodeCursor(q.Cursor)
+		after, err := ownerdata.DecodeCursor(q.Cursor)
 		var version, ordinal int64
 		if _, scan := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil || scan != nil {
 			return nil, memory.Errorf(memory.Invalid, "invalid cursor %q", q.Cursor)
@@ -186,7 +186,7 @@ func entryFilter(keys ...string) bson.A {
 
 // Turns returns turns: see [memory.TurnLog].
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) (out []memory.Turn, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		filter, opts := ownerFilter(owner), withoutVectors
 		for field, values := range map[string][]string{"chain": q.Chains, "ref": q.Refs, "id": q.IDs} {
 			if len(values) > 0 {
@@ -207,14 +207,14 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 		}
 		return cmp.Or(s.fetch(ctx, data, filter, opts, turns), s.fetchChangesAfter(ctx, owner, data, memory.At{AsOf: q.AsOf}))
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.ListTurns(q); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { out = snapshot.ListTurns(q); return nil })
 	return out, err
 }
 
 // Conversations returns conversations: see [memory.TurnLog].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
-	newest := options.Find().SetSort(sortKeys("-updated -session_id")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	newest := options.Find().SetSort(sortKeys("-updated -session_id")).SetLimit(int64(ownerdata.PageSize(q.Limit)) + 1)
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		filter := ownerFilter(owner)
 		switch {
 		case len(q.Statuses) > 0:
@@ -227,7 +227,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		}
 		addNonEmpty(filter, map[string]string{"project": q.Project})
 		if q.Cursor != "" {
-			after, err := shelf.DecodeCursor(q.Cursor)
+			after, err := ownerdata.DecodeCursor(q.Cursor)
 			if err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		data.MessageCounts, err = s.countBy(ctx, turns, withTurns, "session_id")
 		return err
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.ListConversations(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) (err error) { page, err = snapshot.ListConversations(q); return err })
 	return page, err
 }
 
@@ -275,11 +275,11 @@ func (s *Store) countBy(ctx context.Context, collection string, filter bson.M, f
 
 // Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
-	loadData := func(ctx context.Context, _ *shelf.OwnerData) (err error) {
+	loadData := func(ctx context.Context, _ *ownerdata.Data) (err error) {
 		n, err = s.counts(ctx, ownerFilter(owner))
 		return err
 	}
-	err = s.read(ctx, owner, loadData, func(*shelf.OwnerData) error { return nil })
+	err = s.read(ctx, owner, loadData, func(*ownerdata.Data) error { return nil })
 	return n, err
 }
 
@@ -368,10 +368,10 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 
 // VectorModels returns the models of an owner's vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		return s.fetch(ctx, data, ownerFilter(owner), withVectors, memoryCollections...)
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { models = snapshot.VectorModels(); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { models = snapshot.VectorModels(); return nil })
 	return models, err
 }
 
@@ -379,11 +379,11 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 // it yields the first.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.IndexItem) error) (version int64, err error) {
 	var items []memory.IndexItem
-	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		later := bson.M{"owner": owner, "version": bson.M{"$gt": after}}
 		return s.fetch(ctx, data, later, withVectors, memoryCollections...)
 	}
-	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) {
+	err = s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) (err error) {
 		version = snapshot.Version
 		items, err = snapshot.Since(owner, model, after)
 		return err

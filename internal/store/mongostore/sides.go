@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -164,20 +164,20 @@ func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.Aud
 	}
 	filter["at"] = at
 	if q.Cursor != "" {
-		last, err := shelf.DecodeCursor(q.Cursor)
+		last, err := ownerdata.DecodeCursor(q.Cursor)
 		if err != nil {
 			return memory.AuditPage{}, err
 		}
 		filter["$or"] = bson.A{bson.M{"at": bson.M{"$lt": last.At}}, bson.M{"at": last.At, "id": bson.M{"$lt": last.ID}}}
 	}
 	var matches []memory.AuditEntry
-	limit := shelf.PageSize(q.Limit)
+	limit := ownerdata.PageSize(q.Limit)
 	newest := options.Find().SetSort(sortKeys("-at -id")).SetLimit(int64(limit) + 1)
 	err := forEach(ctx, s, audit, filter, newest, func(d *auditDoc) bool { matches = append(matches, d.Entry); return true })
 	if err != nil {
 		return memory.AuditPage{}, s.translate(err)
 	}
-	entries, next, err := shelf.PageAfter(matches, limit, "", shelf.AuditPosition)
+	entries, next, err := ownerdata.PageAfter(matches, limit, "", ownerdata.AuditPosition)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -80,10 +80,10 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 		if erased {
 			break
 		}
-		loadData := func(ctx context.Context, loaded *shelf.OwnerData) error {
+		loadData := func(ctx context.Context, loaded *ownerdata.Data) error {
 			return s.fetchNeeded(ctx, owner, loaded, neededIDs{memories: facts})
 		}
-		if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { erased = snapshot.HasErasedFact(facts); return nil }); err != nil {
+		if err := s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { erased = snapshot.HasErasedFact(facts); return nil }); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	}
 	filter := ownerFilter(owner)
 	addNonEmpty(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
-	newest := options.Find().SetSort(sortKeys("-at -id")).SetLimit(int64(shelf.PageSize(q.Limit)))
+	newest := options.Find().SetSort(sortKeys("-at -id")).SetLimit(int64(ownerdata.PageSize(q.Limit)))
 	var failed error
 	err = forEach(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
 		t, err := d.trace()

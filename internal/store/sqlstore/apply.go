@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -161,8 +161,8 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 	if err != nil {
 		return err
 	}
-	c.Before, c.After = before.State, shelf.WithVersion(c.After, w.version)
-	if err := shelf.CheckConflict(c, c.Before, before.version); err != nil {
+	c.Before, c.After = before.State, ownerdata.WithVersion(c.After, w.version)
+	if err := ownerdata.CheckConflict(c, c.Before, before.version); err != nil {
 		return err
 	}
 	if duplicateID != "" {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -38,7 +38,7 @@ func (t *tx) addAuditEntries(owner memory.Owner, entries []memory.AuditEntry) er
 
 // AuditEntries returns entries of the audit record: see [memory.Audit].
 func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
-	w, limit := whereOwner(), shelf.PageSize(q.Limit)
+	w, limit := whereOwner(), ownerdata.PageSize(q.Limit)
 	if q.User != "" {
 		w.and(`"user" = ?`, q.User)
 	}
@@ -58,7 +58,7 @@ func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.Aud
 	if err != nil {
 		return memory.AuditPage{}, wrap("read the audit record", err)
 	}
-	entries, next, err := shelf.PageAfter(found, limit, "", shelf.AuditPosition)
+	entries, next, err := ownerdata.PageAfter(found, limit, "", ownerdata.AuditPosition)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 

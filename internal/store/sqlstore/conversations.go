@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,7 +20,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if err := w.afterCursor(q.Cursor, `updated_at`); err != nil {
 		return memory.ConversationPage{}, err
 	}
-	limit := shelf.PageSize(q.Limit)
+	limit := ownerdata.PageSize(q.Limit)
 	var matches []memory.Conversation
 	err := s.reader.withConnection(ctx, owner, func(v *view) error {
 		matches = nil
@@ -34,8 +34,8 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if err != nil {
 		return memory.ConversationPage{}, err
 	}
-	pageItems, next, err := shelf.PageAfter(matches, q.Limit, q.Cursor, func(c memory.Conversation) shelf.ListPosition {
-		return shelf.ListPosition{At: c.UpdatedAt, ID: c.ID}
+	pageItems, next, err := ownerdata.PageAfter(matches, q.Limit, q.Cursor, func(c memory.Conversation) ownerdata.ListPosition {
+		return ownerdata.ListPosition{At: c.UpdatedAt, ID: c.ID}
 	})
 	return memory.ConversationPage{Conversations: pageItems, Next: next}, err
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -44,8 +44,8 @@ func (s *Store) AllOwners(ctx context.Context) (owners []memory.Owner, err error
 }
 
 // ReadOwner returns all of an owner's data. The owner's data must not change during the call.
-func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error) {
-	out := new(shelf.OwnerData).Clone()
+func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*ownerdata.Data, error) {
+	out := new(ownerdata.Data).Clone()
 	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates a missing key, so that a copy has the same key
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.Owner
 	return out, err
 }
 
-func (v *view) readOwnerData(dst *shelf.OwnerData) error {
+func (v *view) readOwnerData(dst *ownerdata.Data) error {
 	for _, t := range stateTables {
 		err := v.readAll(`SELECT `+t.columns+` FROM `+t.name+` WHERE owner = ?`, func(row scanner) error {
 			image, err := t.scan(v.owner, row)
@@ -98,14 +98,14 @@ func (v *view) readOwnerData(dst *shelf.OwnerData) error {
 			return err
 		}},
 		{`SELECT memory, model, data FROM vectors WHERE owner = ?`, func(row scanner) error {
-			var key shelf.VectorKey
+			var key ownerdata.VectorKey
 			var data []byte
 			err := row.Scan(&key.Memory, &key.Model, &data)
 			dst.Vectors[key] = vector.ValuesFromBytes(data)
 			return err
 		}},
 		{`SELECT id, kind, author, version, at, changes FROM runs WHERE owner = ?`, func(row scanner) error {
-			var r shelf.RunRecord
+			var r ownerdata.RunRecord
 			err := row.Scan(&r.Run, &r.Kind, jsonColumn{&r.Author}, &r.Version, timeColumn{&r.At}, &r.Changes)
 			dst.Runs[r.Run] = r
 			return err
@@ -158,7 +158,7 @@ func (v *view) readAll(query string, scan func(scanner) error) error {
 }
 
 // WriteOwner replaces all of an owner's data.
-func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
+func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error {
 	err := s.write(ctx, "", func(t *tx) error {
 		w := &ownerWrite{tx: t, owner: owner, version: data.Version, at: data.LastWrite, writtenIDs: map[string]bool{}}
 		for _, table := range ownerTables {
@@ -171,7 +171,7 @@ func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.
 	return wrap("write the data of "+string(owner), err)
 }
 
-func (w *ownerWrite) writeOwnerData(src *shelf.OwnerData) error {
+func (w *ownerWrite) writeOwnerData(src *ownerdata.Data) error {
 	for _, i := range src.States {
 		if err := w.saveState(memory.Change{After: i}); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (w *ownerWrite) writeOwnerData(src *shelf.OwnerData) error {
 	}
 	for _, c := range src.Journal {
 		w.version, w.at = c.Version, c.At
-		if err := w.writeJournal(c.Run, src.Runs[c.Run].Author, shelf.Ordinal(c), c); err != nil {
+		if err := w.writeJournal(c.Run, src.Runs[c.Run].Author, ownerdata.Ordinal(c), c); err != nil {
 			return err
 		}
 	}

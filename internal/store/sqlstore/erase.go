@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -57,8 +57,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 
 // loadErasureData loads the data that an erasure changes: the states with these ids, the conversations
 // of turns with these ids, and the journal entries about these states and conversations.
-func (w *ownerWrite) loadErasureData(ids []string) (*shelf.OwnerData, error) {
-	data := new(shelf.OwnerData).Clone()
+func (w *ownerWrite) loadErasureData(ids []string) (*ownerdata.Data, error) {
+	data := new(ownerdata.Data).Clone()
 	data.Version = w.version
 	var targets textList
 	for _, id := range ids {
@@ -122,7 +122,7 @@ func scanErasableChange(row scanner, states map[string]memory.State) (c memory.C
 }
 
 // storeErasure writes the differences between the original data and the data after the erasure.
-func (w *ownerWrite) storeErasure(run memory.Run, original, erased *shelf.OwnerData) error {
+func (w *ownerWrite) storeErasure(run memory.Run, original, erased *ownerdata.Data) error {
 	var errs []error
 	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
 	for target, after := range erased.States {
@@ -153,12 +153,12 @@ func (w *ownerWrite) storeErasure(run memory.Run, original, erased *shelf.OwnerD
 		if i >= len(original.Journal) {
 			_, id, _ := strings.Cut(c.After.Target(), ":")
 			do(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
-			errs = append(errs, w.writeJournal(run.ID, run.Author, shelf.Ordinal(c), c))
+			errs = append(errs, w.writeJournal(run.ID, run.Author, ownerdata.Ordinal(c), c))
 			continue
 		}
 		before, err := encodeState(c.Before)
 		errs = append(errs, err)
-		do(`UPDATE journal SET reason = ?, before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, c.Reason, before, w.owner, c.Version, shelf.Ordinal(c))
+		do(`UPDATE journal SET reason = ?, before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, c.Reason, before, w.owner, c.Version, ownerdata.Ordinal(c))
 	}
 	return errors.Join(errs...)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -33,7 +33,7 @@ func stateQuery(owner memory.Owner, kind string) (query string, scan func(scanne
 		if t.kind == kind {
 			return `SELECT ` + t.columns + ` FROM ` + t.name + ` WHERE owner = ? AND ` + t.key, func(row scanner) (versionedState, error) {
 				image, err := t.scan(owner, row)
-				return versionedState{image, shelf.VersionOf(image)}, err
+				return versionedState{image, ownerdata.VersionOf(image)}, err
 			}
 		}
 	}
@@ -79,12 +79,12 @@ func (w *ownerWrite) saveState(c memory.Change) error {
 			return err
 		}
 	}
-	id := shelf.MemoryID(c.After)
+	id := ownerdata.MemoryID(c.After)
 	if id == "" {
 		return nil
 	}
 	w.writtenIDs[id] = true
-	if c.Before.IsZero() || shelf.TextOf(c.Before) == shelf.TextOf(c.After) {
+	if c.Before.IsZero() || ownerdata.TextOf(c.Before) == ownerdata.TextOf(c.After) {
 		return nil
 	}
 	return wrap("delete the vectors of the old text", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,7 +39,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
-	limit := shelf.PageSize(q.Limit)
+	limit := ownerdata.PageSize(q.Limit)
 	var page memory.ChangePage
 	err = s.reader.withSnapshot(ctx, owner, func(v *view) error {
 		var entries []journalEntry
@@ -59,7 +59,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 		if len(entries) > limit {
 			entries = entries[:limit]
 			last := entries[limit-1]
-			page.Next = shelf.EncodeCursor(shelf.ListPosition{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
+			page.Next = ownerdata.EncodeCursor(ownerdata.ListPosition{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.addAfterStates(entries)
 		return wrap("read current states", err)
@@ -100,7 +100,7 @@ func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 		if e.After.IsZero() {
 			e.After = states[e.target]
 		}
-		e.After = shelf.WithVersion(e.After, e.Version)
+		e.After = ownerdata.WithVersion(e.After, e.Version)
 		changes = append(changes, e.Change)
 	}
 	return changes, nil
@@ -166,7 +166,7 @@ func changesCondition(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.at > ?`, toMicros(q.After))
 	}
 	if q.Cursor != "" {
-		after, err := shelf.DecodeCursor(q.Cursor)
+		after, err := ownerdata.DecodeCursor(q.Cursor)
 		if err != nil {
 			return where{}, err
 		}
@@ -197,7 +197,7 @@ func encodeState(state memory.State) (string, error) {
 	if state.IsZero() {
 		return "", nil
 	}
-	r := stateRecord{State: state, Version: shelf.VersionOf(state)}
+	r := stateRecord{State: state, Version: ownerdata.VersionOf(state)}
 	switch {
 	case state.Fact != nil:
 		r.Hash = state.Fact.Hash
@@ -225,7 +225,7 @@ func (a stateColumn) Scan(src any) error {
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
 		return fmt.Errorf("decode a state: %w", err)
 	}
-	*a.state = shelf.WithVersion(r.State, r.Version)
+	*a.state = ownerdata.WithVersion(r.State, r.Version)
 	switch {
 	case a.state.Fact != nil:
 		a.state.Fact.Hash = r.Hash

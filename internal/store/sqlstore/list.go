@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -100,7 +100,7 @@ func (v *view) statementsByID(ids []string, results map[string][]memory.Memory, 
 
 // List returns the memories that match a query: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	limit := shelf.PageSize(q.Limit) + 1
+	limit := ownerdata.PageSize(q.Limit) + 1
 	var found []memory.Memory
 	var err error
 	if isBatchable(q) {
@@ -147,12 +147,12 @@ func (v *view) listSequentially(q memory.Query, limit int) (matches []memory.Mem
 
 // newPage returns the page of matches after q's cursor.
 func newPage(matches []memory.Memory, q memory.Query) (memory.Page, error) {
-	pageMatches, next, err := shelf.PageAfter(matches, q.Limit, q.Cursor, positionOf)
+	pageMatches, next, err := ownerdata.PageAfter(matches, q.Limit, q.Cursor, positionOf)
 	return memory.Page{Memories: pageMatches, Next: next}, err
 }
 
-func positionOf(m memory.Memory) shelf.ListPosition {
-	return shelf.ListPosition{At: m.CreatedAt(), ID: m.ID()}
+func positionOf(m memory.Memory) ownerdata.ListPosition {
+	return ownerdata.ListPosition{At: m.CreatedAt(), ID: m.ID()}
 }
 
 // tablesForQuery returns the tables that may contain q's matches.
@@ -282,7 +282,7 @@ func (v *view) listContainingText(table memoryTable, q memory.Query, limit int) 
 			if len(pageMatches) < scanPageSize {
 				break
 			}
-			q.Cursor = shelf.EncodeCursor(positionOf(pageMatches[len(pageMatches)-1]))
+			q.Cursor = ownerdata.EncodeCursor(positionOf(pageMatches[len(pageMatches)-1]))
 		}
 	}
 	return matches, nil

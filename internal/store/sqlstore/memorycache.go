@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"sync"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -46,7 +46,7 @@ func (c *memoryCache) lookup(owner memory.Owner, ids []string) (hits map[string]
 			missingIDs = append(missingIDs, id)
 			continue
 		}
-		all = append(all, shelf.CopyMemory(m))
+		all = append(all, ownerdata.CopyMemory(m))
 		hits[id] = all[len(all)-1:]
 	}
 	return hits, missingIDs, c.commitCount
@@ -62,7 +62,7 @@ func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memor
 	}
 	for id, found := range memories {
 		if len(found) == 1 {
-			c.insertYoung(memoryKey{owner, id}, shelf.CopyMemory(found[0]))
+			c.insertYoung(memoryKey{owner, id}, ownerdata.CopyMemory(found[0]))
 		}
 	}
 	return true

@@ -1,7 +1,7 @@
 package sqlstore
 
 import (
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,8 +16,8 @@ const (
 
 // loadPath returns the ids of a batch's turns that are stored already. pathData has the stored turns for
 // checkPath: the conversation's turns from index b.Path.From-1 on, and turns that b.Changes changes.
-func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.OwnerData, storedIDs map[string]bool, err error) {
-	pathData, storedIDs = new(shelf.OwnerData).Clone(), map[string]bool{}
+func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *ownerdata.Data, storedIDs map[string]bool, err error) {
+	pathData, storedIDs = new(ownerdata.Data).Clone(), map[string]bool{}
 	var statements []statement
 	if len(b.Turns) > 0 {
 		query, ids := storedTurnsQuery, make(textList, len(b.Turns))
@@ -64,7 +64,7 @@ func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.Owner
 }
 
 // checkPath returns a Conflict if, with the batch, the conversation's path would differ from b.Path.
-func checkPath(b memory.Batch, pathData *shelf.OwnerData) error {
+func checkPath(b memory.Batch, pathData *ownerdata.Data) error {
 	if b.Path == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -63,7 +63,7 @@ func (t *tx) checkLease(owner memory.Owner, lease memory.Lease) (int, error) {
 
 // Claim leases the next job: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time.Duration) (memory.Job, error) {
-	if err := cmp.Or(shelf.CheckLeaseDuration(duration), ctx.Err()); err != nil {
+	if err := cmp.Or(ownerdata.CheckLeaseDuration(duration), ctx.Err()); err != nil {
 		return memory.Job{}, err
 	}
 	job, err := s.committer.claim(ctx, toTextList(kinds), duration)
@@ -78,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration time.Duration) (memory.Lease, error) {
-	if err := shelf.CheckLeaseDuration(duration); err != nil {
+	if err := ownerdata.CheckLeaseDuration(duration); err != nil {
 		return memory.Lease{}, err
 	}
 	err := s.writeForOwner(ctx, heldLease.Owner, func(t *tx) error {

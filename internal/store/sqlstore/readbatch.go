@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +25,7 @@ func (s *Store) ReadBatch(ctx context.Context, owner memory.Owner, readSet memor
 		all = append(all, v.statementsByID(readSet.IDs, byID, turns, facts, links, summaries)...)
 		for i, q := range readSet.Queries {
 			matches[i] = nil
-			some, err := v.listStatements(tablesForQuery(q), q, shelf.PageSize(q.Limit)+1, &matches[i])
+			some, err := v.listStatements(tablesForQuery(q), q, ownerdata.PageSize(q.Limit)+1, &matches[i])
 			if err != nil {
 				return nil, err
 			}

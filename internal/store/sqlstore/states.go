@@ -3,14 +3,14 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
 // loadStates reads the states in a table that satisfy w. If at.AsOf is set, it then replaces the state of
 // every target that changed since by the state at that time.
-func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*shelf.OwnerData, error) {
-	data := new(shelf.OwnerData).Clone()
+func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*ownerdata.Data, error) {
+	data := new(ownerdata.Data).Clone()
 	withView := s.reader.withSnapshot
 	if at.AsOf.IsZero() {
 		withView = s.reader.withConnection

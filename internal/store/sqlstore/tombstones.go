@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -55,7 +55,7 @@ func (s *Store) tombstoneKey(ctx context.Context, owner memory.Owner) (secret st
 
 // tombstone returns the keyed hash of a role and a text.
 func tombstone(secret string, role memory.Role, text string) string {
-	return (&shelf.OwnerData{TombstoneKey: secret}).Tombstone(memory.Turn{Role: role, Content: text})
+	return (&ownerdata.Data{TombstoneKey: secret}).Tombstone(memory.Turn{Role: role, Content: text})
 }
 
 // tombstoneKey returns the secret key for an owner's tombstones, and creates a missing key.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -167,5 +167,5 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reader, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })
-	return found[:min(len(found), shelf.PageSize(q.Limit))], wrap("read traces", err)
+	return found[:min(len(found), ownerdata.PageSize(q.Limit))], wrap("read traces", err)
 }

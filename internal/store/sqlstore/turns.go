@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +29,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	if err != nil {
 		return nil, err
 	}
-	return shelf.SelectTurns(found, q), nil
+	return ownerdata.SelectTurns(found, q), nil
 }
 
 // currentTurns returns the current turns that match q. If q.Last is set, it returns at least the last

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/ownerdata"
 )
 
 // limitClause returns a LIMIT of at least n rows; callers cut the excess. The limit is a literal, since
@@ -71,7 +71,7 @@ func (w *where) afterCursor(cursor, column string) error {
 	if cursor == "" {
 		return nil
 	}
-	last, err := shelf.DecodeCursor(cursor)
+	last, err := ownerdata.DecodeCursor(cursor)
 	if err != nil {
 		return err
 	}

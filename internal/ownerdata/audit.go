@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 func AuditPosition(e memory.AuditEntry) ListPosition { return ListPosition{e.At, e.ID} }
 
 // AddAuditEntries adds entries to the audit record, except entries with an existing id.
-func (s *OwnerData) AddAuditEntries(entries ...memory.AuditEntry) {
+func (s *Data) AddAuditEntries(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
 		if !slices.ContainsFunc(s.Audit, func(old memory.AuditEntry) bool { return old.ID == e.ID }) {
@@ -22,7 +22,7 @@ func (s *OwnerData) AddAuditEntries(entries ...memory.AuditEntry) {
 }
 
 // AuditEntries returns the audit entries that match a query.
-func (s *OwnerData) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
+func (s *Data) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
 	var found []memory.AuditEntry
 	for _, e := range s.Audit {
 		if (q.User == "" || e.User == q.User) && (q.Act == "" || e.Act == q.Act) && !e.At.Before(q.Since) && (q.Until.IsZero() || e.At.Before(q.Until)) {
@@ -34,7 +34,7 @@ func (s *OwnerData) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) 
 }
 
 // DropAuditEntries removes the audit entries before a time and returns their number.
-func (s *OwnerData) DropAuditEntries(before time.Time) int {
+func (s *Data) DropAuditEntries(before time.Time) int {
 	remaining := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
 	n := len(s.Audit) - len(remaining)
 	s.Audit = remaining
@@ -42,7 +42,7 @@ func (s *OwnerData) DropAuditEntries(before time.Time) int {
 }
 
 // RenameAuditUser replaces a user's name in the audit record and returns the number of changed entries.
-func (s *OwnerData) RenameAuditUser(user, newName string) (n int) {
+func (s *Data) RenameAuditUser(user, newName string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {
 		e := &s.Audit[i]

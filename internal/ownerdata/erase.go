@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Erase removes text permanently: see [memory.Eraser]. After an error the data is unchanged.
-func (s *OwnerData) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
+func (s *Data) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
 	if earlier, ok := s.Runs[run.ID]; ok {
 		earlier.Again = true
 		return earlier.Receipt, nil
@@ -57,7 +57,7 @@ func (s *OwnerData) Erase(owner memory.Owner, run memory.Run, ids []string, now 
 }
 
 // erasableStates returns the states with these ids that have text or are not retired.
-func (s *OwnerData) erasableStates(ids []string) []memory.State {
+func (s *Data) erasableStates(ids []string) []memory.State {
 	var out []memory.State
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
@@ -85,7 +85,7 @@ func (s *OwnerData) erasableStates(ids []string) []memory.State {
 }
 
 // eraseState erases the text of before's target, and returns the state that remains.
-func (s *OwnerData) eraseState(before memory.State, runID string) memory.State {
+func (s *Data) eraseState(before memory.State, runID string) memory.State {
 	after := ErasedState(before, runID, s.LastWrite)
 	switch {
 	case after.Conversation != nil:
@@ -133,7 +133,7 @@ func ErasedState(before memory.State, runID string, at time.Time) memory.State {
 }
 
 // eraseTitles removes the current and past titles of a turn's conversation that occur in the turn's text.
-func (s *OwnerData) eraseTitles(t memory.Turn) {
+func (s *Data) eraseTitles(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
 	if ok && strings.Contains(content, c.Title) {

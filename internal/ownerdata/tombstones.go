@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"crypto/hmac"
@@ -10,14 +10,14 @@ import (
 )
 
 // AddTombstones stores tombstones, by which turns with the same text are recognized: see [memory.Tombstones].
-func (s *OwnerData) AddTombstones(turns ...memory.Turn) {
+func (s *Data) AddTombstones(turns ...memory.Turn) {
 	for _, t := range turns {
 		s.addTombstone(t)
 	}
 }
 
 // HasTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
-func (s *OwnerData) HasTombstones(turns ...memory.Turn) []bool {
+func (s *Data) HasTombstones(turns ...memory.Turn) []bool {
 	hidden := map[string]bool{}
 	for id, mark := range s.Tombstones {
 		if t, exists := s.Turns[id]; !exists || t.Status == memory.Retired {
@@ -31,14 +31,14 @@ func (s *OwnerData) HasTombstones(turns ...memory.Turn) []bool {
 	return out
 }
 
-func (s *OwnerData) addTombstone(t memory.Turn) {
+func (s *Data) addTombstone(t memory.Turn) {
 	if t.Content != "" {
 		s.Tombstones[t.ID] = s.Tombstone(t)
 	}
 }
 
 // Tombstone returns a hash of a turn's role and text, with TombstoneKey as the key.
-func (s *OwnerData) Tombstone(t memory.Turn) string {
+func (s *Data) Tombstone(t memory.Turn) string {
 	h := hmac.New(sha256.New, []byte(s.TombstoneKey))
 	h.Write([]byte(string(t.Role) + "\x00" + text.Normalize(t.Content)))
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // Since returns the items written after a version: see [memory.IndexSource].
-func (s *OwnerData) Since(owner memory.Owner, model string, afterVersion int64) ([]memory.IndexItem, error) {
+func (s *Data) Since(owner memory.Owner, model string, afterVersion int64) ([]memory.IndexItem, error) {
 	if afterVersion > s.Version {
 		return nil, memory.Errorf(memory.Gone, "%s is at version %d, before version %d", owner, s.Version, afterVersion)
 	}
@@ -40,7 +40,7 @@ func (s *OwnerData) Since(owner memory.Owner, model string, afterVersion int64) 
 }
 
 // VectorModels returns the models of the stored vectors: see [memory.Facts].
-func (s *OwnerData) VectorModels() []string {
+func (s *Data) VectorModels() []string {
 	models := map[string]bool{}
 	for key, values := range s.Vectors {
 		if len(values) > 0 {

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // enqueueJobs adds jobs, except jobs with an existing id. The time of the write is their creation time.
-func (s *OwnerData) enqueueJobs(jobs []memory.Job) {
+func (s *Data) enqueueJobs(jobs []memory.Job) {
 	for _, j := range jobs {
 		if _, ok := s.Jobs[j.ID]; ok {
 			continue
@@ -34,7 +34,7 @@ func CheckLeaseDuration(duration time.Duration) error {
 }
 
 // ExpireLeases ends attempts whose lease expired. Their jobs are due at once, or parked.
-func (s *OwnerData) ExpireLeases(now time.Time) {
+func (s *Data) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
 			n := j.AbandonedAttempts() + 1
@@ -44,7 +44,7 @@ func (s *OwnerData) ExpireLeases(now time.Time) {
 }
 
 // RunningJobKinds returns the kinds of the running jobs.
-func (s *OwnerData) RunningJobKinds() map[memory.JobKind]bool {
+func (s *Data) RunningJobKinds() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning {
@@ -55,7 +55,7 @@ func (s *OwnerData) RunningJobKinds() map[memory.JobKind]bool {
 }
 
 // LeasedJob returns the job of a lease, or [memory.LeaseLost] if the lease is not valid.
-func (s *OwnerData) LeasedJob(lease memory.Lease, now time.Time) (memory.Job, error) {
+func (s *Data) LeasedJob(lease memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[lease.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != lease.Token || !now.Before(j.Lease.Until) {
 		return memory.Job{}, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", lease.Job)
@@ -64,7 +64,7 @@ func (s *OwnerData) LeasedJob(lease memory.Lease, now time.Time) (memory.Job, er
 }
 
 // FinishAttempt records the outcome of a job's attempt: see [memory.Queue].
-func (s *OwnerData) FinishAttempt(j memory.Job, o memory.Outcome, now time.Time) {
+func (s *Data) FinishAttempt(j memory.Job, o memory.Outcome, now time.Time) {
 	j.Lease = memory.Lease{}
 	if o.Done {
 		j.State = memory.JobDone
@@ -92,7 +92,7 @@ func (s *OwnerData) FinishAttempt(j memory.Job, o memory.Outcome, now time.Time)
 }
 
 // DueJob returns the job that [memory.Queue.Claim] leases next, and whether a job is due.
-func (s *OwnerData) DueJob(kinds []memory.JobKind, now time.Time) (due memory.Job, found bool) {
+func (s *Data) DueJob(kinds []memory.JobKind, now time.Time) (due memory.Job, found bool) {
 	running := s.RunningJobKinds()
 	for _, j := range s.Jobs {
 		if j.State != memory.JobQueued || j.RunAt.After(now) || !slices.Contains(kinds, j.Kind) || running[j.Kind] {
@@ -111,7 +111,7 @@ func CompareDue(a, b memory.Job) int {
 }
 
 // LeaseJob leases a due job until a time. token identifies the lease.
-func (s *OwnerData) LeaseJob(j memory.Job, token string, until time.Time) memory.Job {
+func (s *Data) LeaseJob(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
 	s.Jobs[j.ID] = j
@@ -119,7 +119,7 @@ func (s *OwnerData) LeaseJob(j memory.Job, token string, until time.Time) memory
 }
 
 // ExtendLease moves the end of a lease: see [memory.Queue].
-func (s *OwnerData) ExtendLease(lease memory.Lease, duration time.Duration, now time.Time) (memory.Lease, error) {
+func (s *Data) ExtendLease(lease memory.Lease, duration time.Duration, now time.Time) (memory.Lease, error) {
 	j, err := s.LeasedJob(lease, now)
 	if err != nil {
 		return memory.Lease{}, err
@@ -130,7 +130,7 @@ func (s *OwnerData) ExtendLease(lease memory.Lease, duration time.Duration, now 
 }
 
 // Requeue makes a parked job due now: see [memory.Queue].
-func (s *OwnerData) Requeue(jobID string, now time.Time) error {
+func (s *Data) Requeue(jobID string, now time.Time) error {
 	j, ok := s.Jobs[jobID]
 	if !ok {
 		return memory.Errorf(memory.NotFound, "there is no job %s", jobID)
@@ -144,7 +144,7 @@ func (s *OwnerData) Requeue(jobID string, now time.Time) error {
 }
 
 // ListJobs returns the jobs in one of the states, or all that are not done: see [memory.Queue].
-func (s *OwnerData) ListJobs(states ...memory.JobState) []memory.Job {
+func (s *Data) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {
 		if slices.Contains(states, j.State) || len(states) == 0 && j.State != memory.JobDone {

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ func CopyMemory(m memory.Memory) memory.Memory {
 }
 
 // memoriesAt returns copies of all memories at a time. The zero time means now.
-func (s *OwnerData) memoriesAt(asOf time.Time) []memory.Memory {
+func (s *Data) memoriesAt(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
 	for _, state := range s.statesAt(asOf) {
 		if m := MemoryOf(state); m.Kind() != "" {
@@ -43,7 +43,7 @@ func (s *OwnerData) memoriesAt(asOf time.Time) []memory.Memory {
 }
 
 // Counts returns the number of memories, changes and jobs: see [memory.Facts].
-func (s *OwnerData) Counts() memory.Counts {
+func (s *Data) Counts() memory.Counts {
 	n := memory.Counts{Changes: len(s.Journal)}
 	for _, c := range s.Conversations {
 		if c.Status == memory.Active {
@@ -138,7 +138,7 @@ func PageSize(requested int) int {
 }
 
 // Get returns memories by id: see [memory.Facts].
-func (s *OwnerData) Get(ids ...string) []memory.Memory {
+func (s *Data) Get(ids ...string) []memory.Memory {
 	all := map[string][]memory.Memory{}
 	for _, m := range s.memoriesAt(time.Time{}) {
 		all[m.ID()] = append(all[m.ID()], m)
@@ -153,14 +153,14 @@ func (s *OwnerData) Get(ids ...string) []memory.Memory {
 }
 
 // List returns the memories that match a query: see [memory.Facts].
-func (s *OwnerData) List(q memory.Query) (memory.Page, error) {
+func (s *Data) List(q memory.Query) (memory.Page, error) {
 	matching := slices.DeleteFunc(s.memoriesAt(q.At.AsOf), func(m memory.Memory) bool { return !q.Matches(m) })
 	found, next, err := PageAfter(matching, q.Limit, q.Cursor, func(m memory.Memory) ListPosition { return ListPosition{m.CreatedAt(), m.ID()} })
 	return memory.Page{Memories: found, Next: next}, err
 }
 
 // Profile returns the active profile entries: see [memory.Facts].
-func (s *OwnerData) Profile(at memory.At) []memory.ProfileEntry {
+func (s *Data) Profile(at memory.At) []memory.ProfileEntry {
 	var entries []memory.ProfileEntry
 	for _, state := range s.statesAt(at.AsOf) {
 		if state.Profile != nil && state.Profile.Status == memory.Active {
@@ -172,7 +172,7 @@ func (s *OwnerData) Profile(at memory.At) []memory.ProfileEntry {
 }
 
 // Contexts returns the active contexts: see [memory.Facts].
-func (s *OwnerData) Contexts(at memory.At, ids ...string) []memory.Context {
+func (s *Data) Contexts(at memory.At, ids ...string) []memory.Context {
 	var contexts []memory.Context
 	for _, state := range s.statesAt(at.AsOf) {
 		c := state.Context
@@ -185,7 +185,7 @@ func (s *OwnerData) Contexts(at memory.At, ids ...string) []memory.Context {
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
-func (s *OwnerData) Relations(factID string, at memory.At) []memory.Relation {
+func (s *Data) Relations(factID string, at memory.At) []memory.Relation {
 	var relations []memory.Relation
 	for _, state := range s.statesAt(at.AsOf) {
 		r := state.Relation

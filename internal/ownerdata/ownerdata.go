@@ -1,10 +1,10 @@
-// Package shelf represents one owner's data as a value, [OwnerData], and implements the rules of all
+// Package ownerdata represents one owner's data as a value, [Data], and implements the rules of all
 // stores on it: conflicts of runs, the journal, erasure, due jobs, pages of lists. It does no I/O and
 // reads no clock.
 //
 // The reference store, package inmem, has the complete data of each owner in memory. Other stores load
 // the parts that an operation needs, call a method, and store the changed parts.
-package shelf
+package ownerdata
 
 import (
 	"maps"
@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// OwnerData is one owner's data, or a part of it. Methods replace the values in
-// its maps and slices, and never modify them, so that a [OwnerData.Clone] is independent of the original.
-type OwnerData struct {
+// Data is one owner's data, or a part of it. Methods replace the values in
+// its maps and slices, and never modify them, so that a [Data.Clone] is independent of the original.
+type Data struct {
 	Version       int64
 	LastWrite     time.Time               // time of the last write
 	OldestVersion int64                   // oldest version for which Since works; for older versions it returns Gone
@@ -48,7 +48,7 @@ type RunRecord struct {
 type VectorKey struct{ Memory, Model string }
 
 // Clone returns a copy with writable maps. Changing the copy does not change the original.
-func (s *OwnerData) Clone() *OwnerData {
+func (s *Data) Clone() *Data {
 	c := *s
 	c.States = cloneWritable(s.States)
 	c.Turns = cloneWritable(s.Turns)
@@ -70,7 +70,7 @@ func cloneWritable[K comparable, V any](m map[K]V) map[K]V {
 }
 
 // nextTime sets LastWrite to the time of a new write, later than the last write, and returns the time.
-func (s *OwnerData) nextTime(now time.Time) time.Time {
+func (s *Data) nextTime(now time.Time) time.Time {
 	s.LastWrite = laterTime(memory.Time(now), s.LastWrite.Add(time.Microsecond))
 	return s.LastWrite
 }
@@ -83,7 +83,7 @@ func laterTime(a, b time.Time) time.Time {
 }
 
 // HasErasedFact reports whether one of the facts, or a link to one of them, was erased.
-func (s *OwnerData) HasErasedFact(factIDs []string) bool {
+func (s *Data) HasErasedFact(factIDs []string) bool {
 	for _, id := range factIDs {
 		for _, target := range []string{"fact:" + id, "link:" + id} {
 			if i := s.currentState(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {

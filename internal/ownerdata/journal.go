@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ func changeMatches(q memory.ChangeQuery, c memory.Change) bool {
 }
 
 // statesAt returns the states at a time, without those of turns and conversations. Zero means now.
-func (s *OwnerData) statesAt(asOf time.Time) map[string]memory.State {
+func (s *Data) statesAt(asOf time.Time) map[string]memory.State {
 	if asOf.IsZero() {
 		return s.States
 	}
@@ -44,7 +44,7 @@ func (s *OwnerData) statesAt(asOf time.Time) map[string]memory.State {
 }
 
 // Changes returns the journal: see [memory.Facts].
-func (s *OwnerData) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
+func (s *Data) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 	var found []memory.Change
 	for _, c := range s.Journal {
 		if changeMatches(q, c) {

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // Apply makes a run's changes: see [memory.Facts]. After an error the data may be half changed.
-func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
+func (s *Data) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if earlier, ok := s.Runs[run.ID]; ok {
 		earlier.Again = true
 		return earlier.Receipt, nil
@@ -48,7 +48,7 @@ func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.C
 }
 
 // applyChanges makes changes and adds them to the journal, with the current Version and LastWrite.
-func (s *OwnerData) applyChanges(owner memory.Owner, runID string, author memory.Author, changes []memory.Change) error {
+func (s *Data) applyChanges(owner memory.Owner, runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.currentState(c.After.Target())
 		if err := s.checkChange(c, before); err != nil {
@@ -70,7 +70,7 @@ func (s *OwnerData) applyChanges(owner memory.Owner, runID string, author memory
 }
 
 // currentState returns the current state of a target, or the zero State.
-func (s *OwnerData) currentState(target string) memory.State {
+func (s *Data) currentState(target string) memory.State {
 	if state, ok := s.States[target]; ok {
 		return state
 	}
@@ -93,7 +93,7 @@ func turnState(t memory.Turn) memory.State {
 	return memory.State{Turn: &memory.TurnState{ID: t.ID, Status: t.Status}}
 }
 
-func (s *OwnerData) putState(state memory.State) {
+func (s *Data) putState(state memory.State) {
 	switch {
 	case state.Turn != nil:
 		t := s.Turns[state.Turn.ID]
@@ -113,7 +113,7 @@ func (s *OwnerData) putState(state memory.State) {
 }
 
 // checkChange returns an error if a change conflicts with the current state, or adds a duplicate fact.
-func (s *OwnerData) checkChange(c memory.Change, current memory.State) error {
+func (s *Data) checkChange(c memory.Change, current memory.State) error {
 	if err := CheckConflict(c, current, s.versionOf(current)); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func CheckConflict(c memory.Change, current memory.State, currentVersion int64) 
 	return nil
 }
 
-func (s *OwnerData) checkDuplicate(f memory.Fact) error {
+func (s *Data) checkDuplicate(f memory.Fact) error {
 	for _, state := range s.States {
 		g := state.Fact
 		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
@@ -152,7 +152,7 @@ func (s *OwnerData) checkDuplicate(f memory.Fact) error {
 	return nil
 }
 
-func (s *OwnerData) versionOf(state memory.State) int64 {
+func (s *Data) versionOf(state memory.State) int64 {
 	switch {
 	case state.Turn != nil:
 		return s.Turns[state.Turn.ID].Version
@@ -230,7 +230,7 @@ func MemoryID(state memory.State) string {
 	return ""
 }
 
-func (s *OwnerData) deleteVectors(state memory.State) {
+func (s *Data) deleteVectors(state memory.State) {
 	for key := range s.Vectors {
 		if key.Memory == MemoryID(state) {
 			delete(s.Vectors, key)
@@ -240,7 +240,7 @@ func (s *OwnerData) deleteVectors(state memory.State) {
 
 // putVectors stores vectors of existing memories, and raises their versions, so that Since returns
 // these memories again.
-func (s *OwnerData) putVectors(vectors []memory.Vector) {
+func (s *Data) putVectors(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.raiseVersion(v.Memory) {
 			continue
@@ -250,7 +250,7 @@ func (s *OwnerData) putVectors(vectors []memory.Vector) {
 }
 
 // raiseVersion sets a memory's version to s.Version, and reports whether the memory exists.
-func (s *OwnerData) raiseVersion(id string) bool {
+func (s *Data) raiseVersion(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version
 		s.Turns[id] = t

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 )
 
 // Append writes a batch: see [memory.TurnLog]. After an error the data may be half changed.
-func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
+func (s *Data) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
@@ -54,7 +54,7 @@ func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (m
 
 // CheckPath applies the changes of a batch whose turns are in the data, and returns the Conflict that
 // Append would return: the path differs, or the batch has active turns in a deleted conversation.
-func (s *OwnerData) CheckPath(b memory.Batch) error {
+func (s *Data) CheckPath(b memory.Batch) error {
 	if err := s.checkTurnChanges(b); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *OwnerData) CheckPath(b memory.Batch) error {
 }
 
 // checkTurnChanges returns a Conflict if a change of the batch would restore a retired turn.
-func (s *OwnerData) checkTurnChanges(b memory.Batch) error {
+func (s *Data) checkTurnChanges(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s *OwnerData) checkTurnChanges(b memory.Batch) error {
 
 // checkPath returns a Conflict if the stored path differs from b.Path, or if the batch has active turns
 // in a deleted conversation.
-func (s *OwnerData) checkPath(b memory.Batch) error {
+func (s *Data) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (s *OwnerData) checkPath(b memory.Batch) error {
 }
 
 // hasAllTurns reports whether all turns are stored. It is false for no turns.
-func (s *OwnerData) hasAllTurns(turns []memory.Turn) bool {
+func (s *Data) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
 			return false
@@ -106,7 +106,7 @@ func (s *OwnerData) hasAllTurns(turns []memory.Turn) bool {
 	return len(turns) > 0
 }
 
-func (s *OwnerData) putConversation(c memory.Conversation, at time.Time) {
+func (s *Data) putConversation(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
 	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
@@ -136,7 +136,7 @@ func conversationMatches(q memory.ConversationQuery, c memory.Conversation) bool
 	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
-func (s *OwnerData) countMessages(conversationID string) int {
+func (s *Data) countMessages(conversationID string) int {
 	if s.MessageCounts != nil {
 		return s.MessageCounts[conversationID]
 	}
@@ -175,7 +175,7 @@ func lastTurnsPerConversation(turns []memory.Turn, n int) []memory.Turn {
 }
 
 // turnsAt returns copies of the turns at a time. The zero time means now.
-func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
+func (s *Data) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
 		t = copyTurn(t)
@@ -195,7 +195,7 @@ func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
 
 // turnStatusAt returns a turn's status at asOf: the status after the last change until asOf, or else the
 // status before the first change after asOf.
-func (s *OwnerData) turnStatusAt(t memory.Turn, asOf time.Time) memory.Status {
+func (s *Data) turnStatusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnState(t).Target()
 	status, marked := t.Status, false
 	for _, c := range s.Journal {
@@ -211,7 +211,7 @@ func (s *OwnerData) turnStatusAt(t memory.Turn, asOf time.Time) memory.Status {
 }
 
 // ListConversations returns the conversations that match a query: see [memory.TurnLog].
-func (s *OwnerData) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
+func (s *Data) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
 	var all []memory.Conversation
 	for _, c := range s.Conversations {
 		if conversationMatches(q, c) {
@@ -226,7 +226,7 @@ func (s *OwnerData) ListConversations(q memory.ConversationQuery) (memory.Conver
 }
 
 // ListTurns returns the turns that match a query: see [memory.TurnLog].
-func (s *OwnerData) ListTurns(q memory.TurnQuery) []memory.Turn {
+func (s *Data) ListTurns(q memory.TurnQuery) []memory.Turn {
 	return SelectTurns(s.turnsAt(q.AsOf), q)
 }
 

@@ -1,4 +1,4 @@
-package shelf
+package ownerdata
 
 import (
 	"crypto/sha256"
@@ -14,7 +14,7 @@ import (
 
 // Digest returns a hash of the data. The hash does not depend on the store from which the data was read:
 // an empty list or map has the same hash as nil.
-func (s *OwnerData) Digest() (sum [sha256.Size]byte) {
+func (s *Data) Digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	writeDigest(h, reflect.ValueOf(*s))
 	h.Sum(sum[:0])
@@ -56,7 +56,7 @@ func writeDigest(h io.Writer, v reflect.Value) {
 }
 
 // EntryCounts returns the number of entries by kind: states, turns, jobs and so on.
-func (s *OwnerData) EntryCounts() map[string]int {
+func (s *Data) EntryCounts() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),
 		"jobs": len(s.Jobs), "traces": len(s.Traces), "ledger": len(s.Usage), "tombstones": len(s.Tombstones),
