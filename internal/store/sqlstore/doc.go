@@ -4,6 +4,12 @@
 // batch.go batches statements into one round trip, tables.go lists columns and fields. The package
 // searches no text: package index does so in memory, and reads the changes with [Store.Since].
 //
+// # Reads
+//
+// Get and ReadBatch send their statements in one round trip: reader.readBatch → reader.withConnection →
+// session.runBatch, on PostgreSQL as one pgx batch. Other reads send single queries: reader.withConnection →
+// view.query → session.query. A connection of PostgreSQL translates each statement (translate.go).
+//
 // # Writes
 //
 // With SQLite one goroutine writes. Calls that arrive during a commit share the next transaction,
