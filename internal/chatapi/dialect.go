@@ -8,8 +8,8 @@ import (
 )
 
 // Dialect describes a chat API: how to read its requests, answers and streams, and how to encode Loci's own
-// answers. EncodeAnswer, EncodePiece, EncodeEnd and EncodeEmptyEvent are nil in [Messages] and [Responses];
-// package translate converts answers to these dialects.
+// answers. Package translate writes the answers of [Messages] and [Responses]: a dialect without EncodeAnswer,
+// EncodePiece, EncodeEnd and EncodeEmptyEvent needs an entry in its translators.
 type Dialect struct {
 	Path           string // HTTP path of the endpoint
 	AnswerIDPrefix string // prefix of the ids of answers
@@ -18,7 +18,7 @@ type Dialect struct {
 
 	RequestIDHeader string // header with the client's request id, in addition to X-Request-Id
 
-	// Decode reads a request (see [Decode]).
+	// Decode reads a request (see [Decode]). It sets blockEdits, unless completionsEdits fits.
 	Decode func(body []byte) (*Chat, error)
 
 	// EncodeAnswer encodes a complete answer with the text a.Text.

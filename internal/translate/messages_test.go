@@ -40,6 +40,16 @@ func newCallOf(t *testing.T, d *chatapi.Dialect, body string) *Exchange {
 	return c
 }
 
+// TestDialectsCanAnswer checks that Loci can write its own answers in each dialect.
+func TestDialectsCanAnswer(t *testing.T) {
+	for _, d := range chatapi.Dialects {
+		encodes := d.EncodeAnswer != nil && d.EncodePiece != nil && d.EncodeEnd != nil && d.EncodeEmptyEvent != nil
+		if !encodes && (translators[d].readRequest == nil || translators[d].newWriter == nil) {
+			t.Errorf("%s has neither functions that encode answers nor a translator", d.Path)
+		}
+	}
+}
+
 func TestMessagesRequest(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"text and parameters", `{"model":"m","max_tokens":64,"system":"Be kind.","messages":[{"role":"user","content":"Hi"}],"temperature":0.1,"top_p":0.9,

@@ -6,9 +6,9 @@
 //
 // # Reads
 //
-// Get and ReadBatch send their statements in one round trip: reader.readBatch → reader.withConnection →
-// session.runBatch, on PostgreSQL as one pgx batch. Other reads send single queries: reader.withConnection →
-// view.query → session.query. A connection of PostgreSQL translates each statement (translate.go).
+// Get (list.go) and ReadBatch send all statements in one round trip, on PostgreSQL as a pgx batch:
+// reader.readBatch (batch.go) → reader.withConnection (reader.go) → session.runBatch (batch.go). Other reads,
+// such as Turns, send single queries: view.query (reader.go) → session.query (session.go).
 //
 // # Writes
 //
