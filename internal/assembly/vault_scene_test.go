@@ -269,7 +269,7 @@ func (s *vaultScene) step(line string) {
 		kind, other, _ := strings.Cut(value, " ")
 		noError(s.t)(s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram))
 	case "share":
-		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.ShareRequest{Receiver: value, ByAdmin: true}, byProgram))
+		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Request{Receiver: value, ByAdmin: true}, byProgram))
 	case "erase":
 		noError(s.t)(s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"}))
 	case "undo":

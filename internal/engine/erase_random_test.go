@@ -248,7 +248,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 		}
 	case 10:
 		if f, ok := one(); ok {
-			_, err = r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her)
+			_, err = r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: "user/ben"}, her)
 		}
 	default:
 		r.ask(t, ana, "Who keeps "+secretWord+"?", memory.At{})

@@ -21,7 +21,7 @@ var admin = memory.Author{Kind: memory.ByPerson, Name: "ana", Admin: true}
 // offer shares a fact of Ana's with Ben, and leaves it to him.
 func (r *rig) offer(t *testing.T, id string) {
 	t.Helper()
-	noError(t)(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: "user/ben"}, her))
+	noError(t)(r.Share.Share(context.Background(), ana, id, share.Request{Receiver: "user/ben"}, her))
 }
 
 // reword gives a fact of Ana's other words and lets jobs run, without anybody's consent.
@@ -100,7 +100,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		r.jobs(t)
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben)
-		if _, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
+		if _, err := r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
@@ -193,7 +193,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, r *rig, id string) error{
 		"ended": func(t *testing.T, r *rig, id string) error {
-			return errOf(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: "user/ben", Stop: true}, her))
+			return errOf(r.Share.Share(context.Background(), ana, id, share.Request{Receiver: "user/ben", Stop: true}, her))
 		},
 		"forgotten": func(t *testing.T, r *rig, id string) error {
 			return errOf(r.Curate.Forget(context.Background(), ana, []string{id}, "x", her))
@@ -239,7 +239,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		ctx := context.Background()
 		shareFact := func(n int, to string) error {
 			f := r.note(t, ana, fmt.Sprintf("Locker %d holds item %d", n, n*7))
-			_, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to}, her)
+			_, err := r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: to}, her)
 			return err
 		}
 		for n := range share.MaxPendingShares {
@@ -254,7 +254,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		}
 		if f, _, err := r.Curate.Remember(ctx, eve, curate.FactInput{Content: eves}, her); err != nil {
 			t.Fatal(err)
-		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.ShareRequest{Receiver: "user/ben"}, her); err != nil {
+		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.Request{Receiver: "user/ben"}, her); err != nil {
 			t.Errorf("shared by another: %v", err)
 		}
 		page := try(r.Curate.PendingFacts(ctx, ben, 0, "")).orFail(t)
@@ -287,7 +287,7 @@ func TestAdminsShareWithoutConsentIfSet(t *testing.T) {
 		r.Opts.Acceptance = share.AcceptAdmins
 		byUser, byAdmin := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.offer(t, byUser.ID)
-		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her))
+		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.Request{Receiver: "user/ben", ByAdmin: true}, her))
 		r.wantSeen(t, ben, byAdmin.Content)
 		r.wantWaiting(t, ben, byUser.Content)
 		r.reword(t, byUser.ID, "The shop opens at ten", admin) // the share is Ana's still
@@ -306,11 +306,11 @@ func TestSharingWithUsersCanBeOff(t *testing.T) {
 		shared, fresh := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.share(t, shared.ID, "user/ben", false)
 		r.Opts.Acceptance = share.AcceptOff
-		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Request{Receiver: "user/ben", ByAdmin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
 			t.Errorf("shared with a user: %v, want forbidden by share.accept", err)
 		}
 		r.wantSeen(t, ben, shared.Content)
-		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.ShareRequest{Receiver: "pool/team", ByAdmin: true}, her); err != nil {
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Request{Receiver: "pool/team", ByAdmin: true}, her); err != nil {
 			t.Errorf("shared with a pool: %v", err)
 		}
 		r.wantSeen(t, team, fresh.Content)

@@ -54,7 +54,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.share(t, f.ID, "user/ben", true)
-		_, err = r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her)
+		_, err = r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: "user/ben"}, her)
 		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected the fact") {
 			t.Errorf("shared with who hid it: %v, want it said", err)
 		}
@@ -142,7 +142,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		}
 		// What was ended of the one in its place stays ended.
 		r.share(t, next.ID, "user/ben", true)
-		noError(t)(r.Share.PropagateShares(ctx, share.ShareJob(ana, "again", old.ID)))
+		noError(t)(r.Share.PropagateShares(ctx, share.NewJob(ana, "again", old.ID)))
 		r.wantSeen(t, ben)
 		r.share(t, next.ID, "user/ben", false)
 		says("I live in Faro now.")

@@ -34,7 +34,7 @@ func (r *rig) forge(t *testing.T, id string) {
 // shareBy shares a fact of an owner's with Ben, or ends that, and wants an answer.
 func (r *rig) shareBy(t *testing.T, owner memory.Owner, id string, end bool, want error) {
 	t.Helper()
-	if _, err := r.Share.Share(context.Background(), owner, id, share.ShareRequest{Receiver: "user/ben", Stop: end}, her); !errors.Is(err, want) {
+	if _, err := r.Share.Share(context.Background(), owner, id, share.Request{Receiver: "user/ben", Stop: end}, her); !errors.Is(err, want) {
 		t.Fatalf("%s shares %s (end %v): %v, want %v", owner, id, end, err, want)
 	}
 	r.settle(t)

@@ -24,7 +24,7 @@ var (
 // share shares a fact of Ana's, or ends that.
 func (r *rig) share(t *testing.T, id, to string, end bool) {
 	t.Helper()
-	noError(t)(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: to, Stop: end, ByAdmin: true}, her))
+	noError(t)(r.Share.Share(context.Background(), ana, id, share.Request{Receiver: to, Stop: end, ByAdmin: true}, her))
 	r.acceptAll(t)
 }
 
@@ -122,16 +122,16 @@ func TestWhoMayShareWithWhom(t *testing.T) {
 			{gone.ID, "user/ben", memory.Conflict},
 			{"nothing", "user/ben", memory.NotFound},
 		} {
-			if _, err := r.Share.Share(ctx, ana, c.id, share.ShareRequest{Receiver: c.to}, her); !errors.Is(err, c.want) {
+			if _, err := r.Share.Share(ctx, ana, c.id, share.Request{Receiver: c.to}, her); !errors.Is(err, c.want) {
 				t.Errorf("share %q with %q: %v, want %s", c.id, c.to, err, c.want)
 			}
 		}
-		if _, err := r.Share.Share(ctx, ben, f.ID, share.ShareRequest{Receiver: "user/cy"}, him); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Share.Share(ctx, ben, f.ID, share.Request{Receiver: "user/cy"}, him); !errors.Is(err, memory.NotFound) {
 			t.Errorf("Ben shares what he does not see: %v, want it not found", err)
 		}
 		r.wantSeen(t, ben)
 		for _, to := range []string{"global", "pool/team"} {
-			with, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to, ByAdmin: true}, her)
+			with, err := r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: to, ByAdmin: true}, her)
 			if err != nil || !slices.ContainsFunc(with, func(o memory.Owner) bool { return o.DisplayName() == to }) {
 				t.Errorf("shared with %v, %v; want %s among them", with, err, to)
 			}
@@ -140,7 +140,7 @@ func TestWhoMayShareWithWhom(t *testing.T) {
 		r.wantSeen(t, team, f.Content)
 		r.wantSeen(t, ben)
 		for _, to := range []string{"global", "pool/team"} { // it is still Ana's
-			if _, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to, Stop: true}, her); err != nil {
+			if _, err := r.Share.Share(ctx, ana, f.ID, share.Request{Receiver: to, Stop: true}, her); err != nil {
 				t.Errorf("Ana ends what is shared with %s: %v", to, err)
 			}
 		}
@@ -277,7 +277,7 @@ func (c crossing) play(steps int) {
 			ids = append(ids, made.ID)
 		case n <= 3:
 			to, end := users[c.rand.IntN(len(users))], c.rand.IntN(3) == 0
-			_, err = c.Share.Share(ctx, owner, id, share.ShareRequest{Receiver: to.DisplayName(), Stop: end}, author)
+			_, err = c.Share.Share(ctx, owner, id, share.Request{Receiver: to.DisplayName(), Stop: end}, author)
 			told := !end && f.hidden[to] // and shared all the same
 			if err == nil || told && f.active && owner == f.home {
 				f.with[to] = !end

@@ -182,7 +182,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Share.Share(ctx, ben, shared.ID, share.ShareRequest{Receiver: "user/ana"}, him); err != nil {
+		if _, err := r.Share.Share(ctx, ben, shared.ID, share.Request{Receiver: "user/ana"}, him); err != nil {
 			t.Errorf("sharing with who is closed: %v; want nobody told of it", err)
 		}
 		r.wantSeen(t, ana)

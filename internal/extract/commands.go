@@ -87,7 +87,7 @@ func memoryCommandsIn(s Utterance) (remember []Candidate, forget []Command) {
 // else the words in the third person.
 func rememberedFacts(conjunction, words string, s Utterance) []Candidate {
 	if conjunction != "that" && namedPattern("wishes").MatchString(words) {
-		if out := ExtractFrom("always "+words, s); len(out) > 0 {
+		if out := CandidatesIn("always "+words, s); len(out) > 0 {
 			return out
 		}
 	}
@@ -102,7 +102,7 @@ func rememberedFacts(conjunction, words string, s Utterance) []Candidate {
 		fact.Category = "plan"
 		return []Candidate{fact}
 	}
-	if out := ExtractFrom(words, s); len(out) > 0 {
+	if out := CandidatesIn(words, s); len(out) > 0 {
 		return out
 	}
 	fact.Text = english.ToThirdPerson(words)
@@ -111,8 +111,8 @@ func rememberedFacts(conjunction, words string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// ExtractFrom returns the candidates that the rules find in words of a turn, without the rest of the turn.
-func ExtractFrom(words string, s Utterance) []Candidate {
+// CandidatesIn returns the candidates that the rules find in words of a turn, without the rest of the turn.
+func CandidatesIn(words string, s Utterance) []Candidate {
 	r := statementReader{utterance: &Utterance{Turn: s.Turn, Text: words}, lastSubject: userSubject}
 	r.readText(words)
 	return r.candidates

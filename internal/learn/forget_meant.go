@@ -133,7 +133,7 @@ func newRequestSubject(request extract.Command) requestSubject {
 	for _, name := range text.Names(request.Object) {
 		g.namesAndNumbers = append(g.namesAndNumbers, text.Fold(name))
 	}
-	g.candidates = extract.ExtractFrom(request.Object, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.candidates = extract.CandidatesIn(request.Object, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
@@ -169,7 +169,7 @@ func (g requestSubject) selects(m memory.Memory) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 		return false
 	}
-	return slices.ContainsFunc(extract.ExtractFrom(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.matchesCandidate(extract.WithClassification(c)) })
+	return slices.ContainsFunc(extract.CandidatesIn(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.matchesCandidate(extract.WithClassification(c)) })
 }
 
 // matchesCandidate reports whether a candidate states the same as a candidate that the rules found in the request, or

@@ -41,7 +41,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 		if o.Kind() != memory.UserKind {
 			return memory.Errorf(memory.Forbidden, "a file cannot share a fact with %s: the administrator shares facts with pools and with everybody, by loci share", o.DisplayName())
 		}
-		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.ShareRequest{Receiver: o.DisplayName()}, files.ByFile)
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Request{Receiver: o.DisplayName()}, files.ByFile)
 		if errors.Is(err, memory.Conflict) {
 			with, readErr := v.engine.Share.Receivers(ctx, e.Owner, id)
 			if readErr != nil {

@@ -145,7 +145,7 @@ func TestAnswerNamesOwnerOfSharedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noError(t)(r.engine.Share.Share(t.Context(), eva, f.ID, share.ShareRequest{Receiver: nobody.DisplayName()}, by))
+	noError(t)(r.engine.Share.Share(t.Context(), eva, f.ID, share.Request{Receiver: nobody.DisplayName()}, by))
 	noError(t)(r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by))
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
 	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {

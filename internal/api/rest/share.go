@@ -23,14 +23,14 @@ func (d *handler) addShareOperations(a registrar) {
 		return mapResult(sharedView(in.ID))(d.engine.Share.Receivers(ctx, by.owner, in.ID))
 	})
 	registerForCaller(a, http.MethodPost, sharePath, "share-memory", "Share a fact with another user, a pool or everybody", func(ctx context.Context, by caller, in *changeRequest[client.ShareRequest]) (client.Shared, error) {
-		return d.changeSharing(ctx, by, in.ID, share.ShareRequest{Receiver: in.Body.To, IdempotencyKey: in.Key})
+		return d.changeSharing(ctx, by, in.ID, share.Request{Receiver: in.Body.To, IdempotencyKey: in.Key})
 	})
 	registerForCaller(a, http.MethodDelete, sharePath, "unshare-memory", "End the sharing of a fact", func(ctx context.Context, by caller, in *unshareInput) (client.Shared, error) {
-		return d.changeSharing(ctx, by, in.ID, share.ShareRequest{Receiver: in.To, Stop: true, IdempotencyKey: in.Key})
+		return d.changeSharing(ctx, by, in.ID, share.Request{Receiver: in.To, Stop: true, IdempotencyKey: in.Key})
 	})
 }
 
-func (d *handler) changeSharing(ctx context.Context, by caller, id string, s share.ShareRequest) (client.Shared, error) {
+func (d *handler) changeSharing(ctx context.Context, by caller, id string, s share.Request) (client.Shared, error) {
 	s.ByAdmin = httpx.IdentityOf(ctx).Role == httpx.RoleAdmin
 	return mapResult(sharedView(id))(d.engine.Share.Share(ctx, by.owner, id, s, by.author))
 }

@@ -11,7 +11,7 @@ import (
 
 // changeSharing shares a fact with a user, a pool or everybody, or ends the sharing.
 func (p *Page) changeSharing(r *http.Request, v visit) (formResult, error) {
-	s := share.ShareRequest{Receiver: r.PostFormValue("to"), ByAdmin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
+	s := share.Request{Receiver: r.PostFormValue("to"), ByAdmin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
 	if s.Receiver != string(memory.GlobalKind) && !strings.Contains(s.Receiver, "/") { // the form has a kind and a separate name
 		s.Receiver += "/" + strings.TrimSpace(r.PostFormValue("name"))
 	}

@@ -14,7 +14,7 @@ import (
 // QueueMissedShares queues the job that links the facts that were shared while the owner was closed.
 func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
-	run.Jobs = []memory.Job{ShareJob(owner, run.ID)}
+	run.Jobs = []memory.Job{NewJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		return fmt.Errorf("queue the missed shares: %w", err)
 	}

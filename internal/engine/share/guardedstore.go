@@ -40,7 +40,7 @@ func (g guardedStore) Apply(ctx context.Context, owner memory.Owner, run memory.
 		return memory.Receipt{}, err
 	}
 	if len(shared) > 0 {
-		run.Jobs = append(slices.Clip(run.Jobs), ShareJob(owner, run.ID, shared...))
+		run.Jobs = append(slices.Clip(run.Jobs), NewJob(owner, run.ID, shared...))
 	}
 	if run.Author != BySharing {
 		if changes, err = g.sharer.refreshLinks(ctx, owner, changes); err != nil {
@@ -115,13 +115,13 @@ func (g guardedStore) Erase(ctx context.Context, owner memory.Owner, run memory.
 		}
 	}
 	if len(shared) > 0 { // for links that are added concurrently
-		run.Jobs = append(slices.Clip(run.Jobs), ShareJob(owner, run.ID, shared...))
+		run.Jobs = append(slices.Clip(run.Jobs), NewJob(owner, run.ID, shared...))
 	}
 	if owner.Kind() != memory.UserKind && run.Author != BySharing { // a pool's fact, not a copy
 		widelyShared = ids
 	}
 	if len(widelyShared) > 0 { // for traces that another server writes later
-		laterJob := ShareJob(owner, run.ID+"-again", widelyShared...)
+		laterJob := NewJob(owner, run.ID+"-again", widelyShared...)
 		laterJob.RunAt = g.sharer.Time().Add(RecheckDelay)
 		run.Jobs = append(run.Jobs, laterJob)
 	}
@@ -157,8 +157,8 @@ func (g guardedStore) Predecessors(ctx context.Context, owner memory.Owner, fact
 // readers of an erased fact.
 const RecheckDelay = time.Minute
 
-// ShareJob returns the job that updates the links to facts after a run of their owner.
-func ShareJob(home memory.Owner, runID string, factIDs ...string) memory.Job {
+// NewJob returns the job that updates the links to facts after a run of their owner.
+func NewJob(home memory.Owner, runID string, factIDs ...string) memory.Job {
 	return memory.Job{ID: "share-" + runID, Owner: home, Kind: memory.JobShare, Turns: factIDs}
 }
 

@@ -41,8 +41,8 @@ const ShareKeyPrefix = core.ReservedPrefix + "share."
 // maxShared bounds the receivers of a fact; more users can read it from a pool.
 const maxShared = 100
 
-// ShareRequest is a request to share a fact, or to stop sharing it.
-type ShareRequest struct {
+// Request is a request to share a fact, or to stop sharing it.
+type Request struct {
 	Receiver       string // "user/NAME", "pool/NAME" or "global"
 	Stop           bool   // stop sharing
 	ByAdmin        bool   // the caller is an admin: only admins share with pools and the global owner
@@ -60,7 +60,7 @@ type ShareRequest struct {
 // the receiver; [memory.Conflict] for a fact that is not active, for a receiver with another memory of the
 // same id, and for a receiver who hid or rejected the fact: the receiver sees it again only after an undo. A
 // closed receiver gets the fact after being reopened.
-func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, req ShareRequest, author memory.Author) ([]memory.Owner, error) {
+func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, req Request, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	receiver, err := requestedReceiver(owner, req)
 	if err != nil {
@@ -103,11 +103,11 @@ func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, rec
 	if _, err := e.Fact(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	return e.updateReceivers(ctx, owner, id, receivers, ShareRequest{Stop: true}, author)
+	return e.updateReceivers(ctx, owner, id, receivers, Request{Stop: true}, author)
 }
 
 // updateReceivers changes a fact's receivers and updates the links to the fact.
-func (e *Sharer) updateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req ShareRequest, author memory.Author) (receivers []memory.Owner, err error) {
+func (e *Sharer) updateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req Request, author memory.Author) (receivers []memory.Owner, err error) {
 	unlock, err := e.Compare.LockDecisions(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func isIDTaken(m memory.Memory, f memory.Fact) bool {
 }
 
 // tryUpdateReceivers changes the receivers of a fact, or returns a Conflict after a concurrent change.
-func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req ShareRequest, author memory.Author) ([]memory.Owner, error) {
+func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id string, changedReceivers []memory.Owner, req Request, author memory.Author) ([]memory.Owner, error) {
 	entry, err := e.ReadProfileEntry(ctx, owner, ShareKeyPrefix+id)
 	isNew := errors.Is(err, memory.NotFound)
 	if err != nil && !isNew {
@@ -202,7 +202,7 @@ func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []m
 // shareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
 // of a fact may queue no job.
 func (e *Sharer) shareRun(owner memory.Owner, id string, author memory.Author, factIDs ...string) memory.Run {
-	laterJob := ShareJob(owner, id+"-again", factIDs...)
+	laterJob := NewJob(owner, id+"-again", factIDs...)
 	laterJob.RunAt = e.Time().Add(RecheckDelay)
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{laterJob}}
 }
@@ -246,7 +246,7 @@ func (e *Sharer) Receivers(ctx context.Context, owner memory.Owner, id string) (
 }
 
 // requestedReceiver returns the receiver of a request, if the owner may share with it.
-func requestedReceiver(owner memory.Owner, req ShareRequest) (memory.Owner, error) {
+func requestedReceiver(owner memory.Owner, req Request) (memory.Owner, error) {
 	kind, name, _ := strings.Cut(req.Receiver, "/")
 	if len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", memory.Errorf(memory.Invalid, "to: a name is at most 256 bytes of UTF-8 without control characters")

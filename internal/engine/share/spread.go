@@ -196,7 +196,7 @@ func (e *Sharer) EraseLink(ctx context.Context, receiver, home memory.Owner, id 
 		if err != nil || !slices.ContainsFunc(changes, func(c memory.Change) bool { return hasTextOf(c.Before, home) || hasTextOf(c.After, home) }) {
 			return false, err
 		}
-		run.Jobs = []memory.Job{ShareJob(receiver, run.ID, id)}
+		run.Jobs = []memory.Job{NewJob(receiver, run.ID, id)}
 	}
 	if _, err = e.Traces.EraseIDs(ctx, receiver, run, []string{id}); err == nil && len(run.Jobs) > 0 {
 		e.Wake()
