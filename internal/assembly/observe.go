@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/models"
@@ -57,6 +58,8 @@ func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
 		return how, err
 	}
 }
+
+var _ lessons.TrialModel = tracedLearner{}
 
 // tracedLearner is a learner that adds a span to each model call of a traced job.
 type tracedLearner struct {

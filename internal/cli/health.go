@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +37,7 @@ func newHealthCommand(g *sharedState) *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()
 			ready, err := client.New(at, opts).Ready(ctx)
-			if errors.As(err, new(*url.Error)) {
+			if errors.Is(err, syscall.ECONNREFUSED) {
 				return memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve", at)
 			}
 			return printAnswer(g, cmd, func(out printer, ready client.Ready) {

@@ -24,12 +24,13 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 			"loci undo accepts the id of a run, or of one change (RUN/1).\n" +
 			"With the ID of a fact, show its source text, the facts it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			q.Action = memory.Action(action)
-			if len(args) > 0 && q != (client.ChangesQuery{}) {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if q.Action = memory.Action(action); len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that filter the journal, not both")
 			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if len(args) > 0 {
 				if err := completeMemoryIDs(ctx, c, args); err != nil {
 					return err

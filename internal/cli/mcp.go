@@ -38,7 +38,7 @@ func newMCPCommand(g *sharedState) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.toolProfile != "" && b.toolProfile != "chatgpt" {
-				return fmt.Errorf("mcp-profile: there is no profile %q (valid: chatgpt)", b.toolProfile)
+				return memory.Errorf(memory.Invalid, "mcp-profile: there is no profile %q (valid: chatgpt)", b.toolProfile)
 			}
 			g.sharesServer = true
 			b.out = cmd.OutOrStdout()

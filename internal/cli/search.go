@@ -78,10 +78,13 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 		Long: "Search memory with a question. --as-of searches the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search --chat \"What shall I cook tonight?\"\n  loci search \"where does she live?\" --as-of \"last week\"",
-		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "the question is missing; example: loci search \"where do I live?\"")
 			}
+			return nil
+		},
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			q.Query, q.Explain = strings.Join(args, " "), why || g.asJSON
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))

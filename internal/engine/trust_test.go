@@ -36,6 +36,8 @@ func (m *applicant) Trial(model string) (learn.Trial, bool) {
 	return learn.Trial{}, false
 }
 
+func (m *applicant) ChosenModel() string { return "m" }
+
 func (m *applicant) StoreTrial(is learn.Trial) { m.kept = []learn.Trial{is} }
 
 func (m *applicant) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
@@ -81,7 +83,7 @@ func (r *rig) learnsFrom(t *testing.T, conversation string, said ...string) (act
 }
 
 func tryFirst(r *rig, m *applicant) {
-	r.LLM, r.Opts.Learn.Trust, r.Opts.LearnModel = m, "tried", "m"
+	r.LLM, r.Opts.Learn.Trust, r.Opts.LearnModel = m, "tried", "another" // the chosen model counts
 }
 
 func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {

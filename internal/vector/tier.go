@@ -29,4 +29,4 @@ func Tiers() []string { return slices.Clone(tierNames[:fastest()+1]) }
 func Tier() string { return tierNames[tier.Load()] }
 
 // SetTier sets the tier of the whole process to one of [Tiers], for tests. Running calls finish in their tier.
-func SetTier(name string) { tier.Store(int32(slices.Index(tierNames, name))) }
+func SetTier(name string) { tier.Store(int32(slices.Index(Tiers(), name))) }

@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 		scenarios []string
 	}{
 		"loci":      {New(newRig(t).engine, Options{Version: "1"}), ofLoci},
-		"transport": {transport(func(*http.Request) *mcp.Server { return fixtures }), ofTransport},
+		"transport": {newTransport(func(*http.Request) *mcp.Server { return fixtures }), ofTransport},
 	} {
 		s := httptest.NewServer(httpx.Guard(httpx.Options{}, c.handler))
 		defer s.Close()

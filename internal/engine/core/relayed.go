@@ -19,7 +19,7 @@ const (
 	shingleWords = 8
 
 	// relayedTTL bounds the age and maxShingles the size of the newer of two generations of shingles. Beyond
-	// either bound, a new generation replaces the older one, so text is recognized for at least relayedTTL.
+	// either bound, a new generation replaces the older one, so text is recognized for relayedTTL or, of busy owners, for the last maxShingles shingles.
 	relayedTTL  = time.Hour
 	maxShingles = 4096
 

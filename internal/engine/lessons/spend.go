@@ -56,8 +56,8 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 // the owner's last chat; "" before the first chat.
 func (e *Asker) learningModel(owner memory.Owner) string {
 	chosen := ""
-	if chooser, ok := e.LLM.(interface{ Chosen() string }); ok {
-		chosen = chooser.Chosen()
+	if learner, ok := e.LLM.(TrialModel); ok {
+		chosen = learner.ChosenModel()
 	}
 	return cmp.Or(chosen, e.Opts.LearnModel, e.LastClients.Last(owner).Model)
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// trialModel is a model that must pass a trial before it learns. A program's own model needs no trial.
-type trialModel interface {
+// TrialModel is a model that must pass a trial before it learns. A program's own model needs no trial.
+type TrialModel interface {
+	// ChosenModel returns the name of the model that learns, "" if each chat's model learns.
+	ChosenModel() string
 	Trial(model string) (trial learn.Trial, ok bool)
 	StoreTrial(trial learn.Trial)
 }
@@ -18,7 +20,7 @@ type trialModel interface {
 // reviewReason returns why a person must review the facts of the owner's learning model, or "" if no
 // review is needed. It first runs the trial of a new model.
 func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (reason string, err error) {
-	model, ok := e.LLM.(trialModel)
+	model, ok := e.LLM.(TrialModel)
 	switch {
 	case e.Opts.Learn.Trust == "never":
 		return "a model wrote it (learn.trust)", nil

@@ -124,7 +124,7 @@ func (s *Store) keyFilter(ctx context.Context, namespace, id string) (bson.M, er
 			return idFilter(namespace + " " + k.Hash), nil
 		}
 	}
-	return nil, memory.Errorf(memory.NotFound, "no such key: %s", id)
+	return nil, memory.Errorf(memory.NotFound, "there is no key %s", id)
 }
 
 type auditDoc struct {

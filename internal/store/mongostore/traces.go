@@ -121,7 +121,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t mem
 	var d traceDoc
 	err = s.collection(traces).FindOne(ctx, idFilter(keyOf(owner, "trace:"+id))).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return t, memory.Errorf(memory.NotFound, "no such trace: %s", id)
+		return t, memory.Errorf(memory.NotFound, "there is no trace %s", id)
 	}
 	if err != nil {
 		return t, s.translate(err)
