@@ -83,9 +83,9 @@ func (r *Runner) callHandler(ctx context.Context, job memory.Job) (completion Co
 	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // ForWrite makes the handler's reads retry as long as writes
 }
 
-// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels
-// the handler with [memory.LeaseLost]. After another error it tries again a third of the lease later; if
-// the lease expires before that, the store rejects the handler's commit.
+// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels the
+// handler with [memory.LeaseLost]. It retries after other errors, at intervals of a third of the lease; if
+// the lease expires before a retry succeeds, the store rejects the handler's commit.
 func (r *Runner) renewLease(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.opts.Lease / 3)
 	defer tick.Stop()
