@@ -63,12 +63,12 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	return nil
 }
 
-// NoteRestore records that memory was restored from a backup. Repeated calls add only one entry.
+// NoteRestore records that memory was restored from a backup. Calls with the same time add only one entry.
 func (l *Log) NoteRestore(at time.Time, detail string) error {
 	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: detail})
 }
 
-// isFirstInInterval reports whether an event with this key did not happen in the last [repeatInterval].
+// isFirstInInterval returns true at most once per [repeatInterval] for the same keyParts.
 func (l *Log) isFirstInInterval(keyParts ...string) (isFirst bool) {
 	now := l.now()
 	l.lastSeen.Update(strings.Join(keyParts, "\x00"), func(at time.Time, wasSeen bool) (time.Time, bool) {
@@ -84,7 +84,7 @@ func (l *Log) isFirstInInterval(keyParts ...string) (isFirst bool) {
 // pathActs maps methods and prefixes of paths to actions.
 var pathActs = []struct {
 	method, path, act string
-	user              bool // path is a prefix that the user's name follows
+	user              bool // the URL path is this path and then the user's name
 }{
 	{http.MethodDelete, "/api/users/", "erase user", true},
 	{http.MethodPost, "/api/users/", "open user", true},
@@ -98,7 +98,7 @@ var pathActs = []struct {
 	{http.MethodPost, "/settings", "pause", false},
 }
 
-// entryForRequest returns the entry for a request, without an action if the request is not recorded.
+// entryForRequest returns the entry for a request. Its Act is empty if the request is not recorded.
 func (l *Log) entryForRequest(r *http.Request) (e memory.AuditEntry) {
 	id := httpx.IdentityOf(r.Context())
 	if id.Role == "" {

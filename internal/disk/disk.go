@@ -14,7 +14,7 @@ const tempSuffix = ".tmp"
 
 // ReplaceFile writes data to a file with mode 0600. The file always has its old or its new content, and
 // is durable when ReplaceFile returns nil. A crash may leave a temporary file, which the next call
-// overwrites. Only one call at a time may replace a file.
+// overwrites. Concurrent calls for the same path are not allowed.
 func ReplaceFile(path string, data []byte) error {
 	tempPath := path + tempSuffix
 	f, err := os.OpenFile(tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -24,8 +24,8 @@ func ReplaceFile(path string, data []byte) error {
 	return writeAndRename(path, f, data)
 }
 
-// ReplaceFileShared is ReplaceFile for concurrent calls, of which the last wins. A crash may leave a
-// temporary file, which nothing removes.
+// ReplaceFileShared is ReplaceFile for concurrent calls: the last call wins. A crash may leave a temporary
+// file, which nothing removes.
 func ReplaceFileShared(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {

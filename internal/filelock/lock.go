@@ -55,8 +55,8 @@ func HolderURL(path string) string {
 	return strings.TrimSpace(url)
 }
 
-// heldError returns Lock's error if another process holds the lock: that process's name, then the
-// explanation.
+// heldError returns Lock's error if another process holds the lock: the text of f, which names that
+// process, then the explanation.
 func heldError(f *os.File, explanation string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
 	holder := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] whose
-// text is the process's name, then explanation ("has it open; …"). The kernel releases the lock when the
-// process ends; the file remains. release unlocks before it closes the file, which a child process may
-// have open between fork and exec.
+// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] with the
+// process's name, then explanation. The kernel releases the lock when the process ends; the file remains.
+// release unlocks before it closes the file: a child process may have the same open file between fork and
+// exec, and would keep the lock.
 func Lock(path, explanation string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] whose
-// text is the process's name, then explanation ("has it open; …"). Windows releases the lock when the process
-// ends. The locked range is far behind the text, so that other processes can read the text.
+// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] with the
+// process's name, then explanation. Windows releases the lock when the process ends. The locked range
+// begins far after the text, so that other processes can read the text.
 func Lock(path, explanation string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -41,7 +41,7 @@ func (r *Runner) runJob(ctx context.Context, job memory.Job) {
 	}
 }
 
-// recordFailure records an attempt that failed with err, and its retry or that the job is parked.
+// recordFailure records a failed attempt, and the time of the retry or that the job is parked.
 func (r *Runner) recordFailure(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
 	// job.Attempts does not count this attempt: the store adds it in Finish.
@@ -83,9 +83,9 @@ func (r *Runner) callHandler(ctx context.Context, job memory.Job) (completion Co
 	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // ForWrite makes the handler's reads retry as long as writes
 }
 
-// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels
-// the handler with [memory.LeaseLost]. After another error it tries again a third of the lease later; if
-// the lease expires before that, the store rejects the handler's commit.
+// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels the
+// handler with [memory.LeaseLost]. It retries after other errors, at intervals of a third of the lease; if
+// the lease expires before a retry succeeds, the store rejects the handler's commit.
 func (r *Runner) renewLease(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.opts.Lease / 3)
 	defer tick.Stop()
@@ -113,8 +113,8 @@ const (
 	firstDelay = time.Second
 	maxDelay   = 10 * time.Minute
 
-	// delayFactor makes [memory.MaxAttempts] attempts take more than ten minutes: after ten minutes,
-	// learning uses rules instead of a model, which must happen before the job is parked.
+	// delayFactor makes [memory.MaxAttempts] attempts take more than ten minutes. After ten minutes,
+	// learning uses rules instead of a model, so it can succeed before its job is parked.
 	delayFactor = 3
 
 	// jitter is the maximum share of a delay by which it is randomly shortened, to spread retries.
@@ -122,7 +122,7 @@ const (
 )
 
 // RetryDelay returns the wait after a failed attempt, from a second to ten minutes. failureCount is the
-// number of failures before it, and random is a random number from 0 to 1.
+// number of the job's earlier failures, and random is a random number from 0 to 1.
 func RetryDelay(failureCount int, random float64) time.Duration {
 	d := firstDelay
 	for range failureCount {

@@ -46,7 +46,7 @@ const (
 	DefaultWorkers = 4
 
 	// DefaultLease is the time after which the job of a killed process is due again. The runner extends the
-	// lease every third of this time, so slow jobs need no longer lease.
+	// lease every third of this time, so slow jobs can use the same lease.
 	DefaultLease = time.Minute
 
 	// DefaultPoll is the interval between checks of the queue for due jobs. A new job need not wait for the
@@ -63,7 +63,7 @@ const (
 // ErrStopped is the error of [Runner.Drain] after Run has returned.
 var ErrStopped = errors.New("the job runner has stopped")
 
-// Runner runs the jobs of a queue. Make one with [New]; Run may be called once.
+// Runner runs the jobs of a queue. Create one with [New]; Run may be called once.
 type Runner struct {
 	queue    memory.Queue
 	handlers map[memory.JobKind]Handler
@@ -79,7 +79,7 @@ type Runner struct {
 	stopped      bool         // Run has returned
 }
 
-// New returns a runner of the queue's jobs of the kinds in handlers.
+// New returns a runner for the jobs in queue that have a handler, by their kind.
 func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Runner {
 	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
 	o.Lease = cmp.Or(o.Lease, DefaultLease)
@@ -116,8 +116,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch starts due jobs until ctx ends. A job whose lease expired before may crash the process, so
-// dispatch claims no other job while this job runs: a crash then does not count against other jobs.
+// dispatch starts due jobs until ctx ends. A job whose lease expired earlier may have crashed the process.
+// While dispatch runs it again, it starts no other job, so that a crash does not count against other jobs.
 func (r *Runner) dispatch(ctx, jobCtx context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
@@ -194,8 +194,8 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim claims the next due job, if there is one. If no job is due or running, it wakes those who called
-// Drain before the claim. A running job counts, since it may block another job of the same owner.
+// claim claims the next due job, if there is one. If no job is due and none runs, it ends the calls of
+// Drain that began before the claim. They wait for running jobs, which may block jobs of the same owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
 	waiterCount, isIdle := len(r.drainWaiters), r.activeJobs == 0
@@ -245,7 +245,7 @@ func (r *Runner) stop() {
 	r.wakeWaiters(len(r.drainWaiters), ErrStopped)
 }
 
-// wakeWaiters makes the first n waiting calls of Drain return err. The caller has locked mu.
+// wakeWaiters makes the n oldest waiting calls of Drain return err. The caller has locked mu.
 func (r *Runner) wakeWaiters(n int, err error) {
 	for _, w := range r.drainWaiters[:n] {
 		w <- err

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is compiled on first use, which panics if it is invalid.
+// Pattern is a regular expression. Its first use compiles it, and panics if it is invalid.
 type Pattern struct {
 	Regexp func() *regexp.Regexp
 }

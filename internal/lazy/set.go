@@ -16,10 +16,10 @@ type Set struct {
 	set   map[string]bool
 }
 
-// Words returns the set of the space-separated words in words.
+// Words returns a set of the words in a space-separated list.
 func Words(words string) *Set { return &Set{words: words, build: wordSet} }
 
-// SetOf returns the set that build makes of words on first use.
+// SetOf returns a set whose first use calls build with words to get the set's words.
 func SetOf(words string, build func(words string) map[string]bool) *Set {
 	return &Set{words: words, build: build}
 }

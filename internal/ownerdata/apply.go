@@ -47,7 +47,7 @@ func (s *Data) Apply(owner memory.Owner, run memory.Run, changes []memory.Change
 	return receipt, nil
 }
 
-// applyChanges makes changes and adds them to the journal, with the current Version and LastWrite.
+// applyChanges applies the changes of a run and adds them to the journal, with s.Version and s.LastWrite.
 func (s *Data) applyChanges(owner memory.Owner, runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.currentState(c.After.Target())
@@ -124,7 +124,7 @@ func (s *Data) checkChange(c memory.Change, current memory.State) error {
 }
 
 // CheckConflict returns a Conflict if the target changed after c was planned. current is the target's
-// state, the zero State if the target does not exist, and currentVersion the target's version.
+// current state (zero if the target does not exist), and currentVersion is its version.
 func CheckConflict(c memory.Change, current memory.State, currentVersion int64) error {
 	exists := !current.IsZero()
 	switch {
@@ -238,8 +238,8 @@ func (s *Data) deleteVectors(state memory.State) {
 	}
 }
 
-// putVectors stores vectors of existing memories, and raises their versions, so that Since returns
-// these memories again.
+// putVectors stores vectors of existing memories. It raises the memories' versions, so that Since returns
+// the memories again.
 func (s *Data) putVectors(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.raiseVersion(v.Memory) {

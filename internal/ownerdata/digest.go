@@ -49,7 +49,7 @@ func writeDigest(h io.Writer, v reflect.Value) {
 			writeDigest(h, v.MapIndex(k))
 		}
 	case reflect.Float32, reflect.Float64:
-		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // a hash never fails
+		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // writing to a hash never fails
 	default:
 		fmt.Fprintf(h, "%q;", fmt.Sprint(v.Interface()))
 	}

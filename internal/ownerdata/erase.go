@@ -56,7 +56,7 @@ func (s *Data) Erase(owner memory.Owner, run memory.Run, ids []string, now time.
 	return receipt, nil
 }
 
-// erasableStates returns the states with these ids that have text or are not retired.
+// erasableStates returns the states with one of the ids that have text or are not retired.
 func (s *Data) erasableStates(ids []string) []memory.State {
 	var out []memory.State
 	for i, id := range ids {
@@ -84,7 +84,7 @@ func (s *Data) erasableStates(ids []string) []memory.State {
 	return out
 }
 
-// eraseState erases the text of before's target, and returns the state that remains.
+// eraseState erases the text of the target whose state is before, and returns the state that remains.
 func (s *Data) eraseState(before memory.State, runID string) memory.State {
 	after := ErasedState(before, runID, s.LastWrite)
 	switch {
@@ -110,7 +110,7 @@ func (s *Data) eraseState(before memory.State, runID string) memory.State {
 	return after
 }
 
-// ErasedState returns the state that remains after a run erases the text of before.
+// ErasedState returns the state that remains after a run erases the text in the state before.
 func ErasedState(before memory.State, runID string, at time.Time) memory.State {
 	after := copyState(before.Erased(runID))
 	switch {

@@ -23,7 +23,7 @@ func changeMatches(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// statesAt returns the states at a time, without those of turns and conversations. Zero means now.
+// statesAt returns the states at asOf, without those of turns and conversations. The zero time means now.
 func (s *Data) statesAt(asOf time.Time) map[string]memory.State {
 	if asOf.IsZero() {
 		return s.States
@@ -59,7 +59,7 @@ func (s *Data) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 
 // Ordinal returns the position of a change in its run, from 1.
 func Ordinal(c memory.Change) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // applyChanges and Erase make these ids
+	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // an id is the run's id, a slash and the ordinal
 	return n
 }
 

@@ -52,8 +52,8 @@ func (s *Data) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory
 	return receipt, nil
 }
 
-// CheckPath applies the changes of a batch whose turns are in the data, and returns the Conflict that
-// Append would return: the path differs, or the batch has active turns in a deleted conversation.
+// CheckPath applies the changes of a batch whose turns are already in the data. It returns the same
+// Conflict as Append if the path differs or the batch has active turns in a deleted conversation.
 func (s *Data) CheckPath(b memory.Batch) error {
 	if err := s.checkTurnChanges(b); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Data) checkPath(b memory.Batch) error {
 	return nil
 }
 
-// hasAllTurns reports whether all turns are stored. It is false for no turns.
+// hasAllTurns reports whether turns is not empty and all of its turns are stored.
 func (s *Data) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
@@ -163,7 +163,7 @@ func turnMatches(q memory.TurnQuery, t memory.Turn) bool {
 	return len(q.Chains) > 0 || t.Status == memory.Active
 }
 
-// lastTurnsPerConversation returns the last n turns of each conversation in a sorted list.
+// lastTurnsPerConversation returns the last n turns of each conversation. turns is sorted by conversation.
 func lastTurnsPerConversation(turns []memory.Turn, n int) []memory.Turn {
 	var last []memory.Turn
 	for i, t := range turns {
@@ -193,8 +193,8 @@ func (s *Data) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// turnStatusAt returns a turn's status at asOf: the status after the last change until asOf, or else the
-// status before the first change after asOf.
+// turnStatusAt returns a turn's status at asOf: the status after the turn's last change until asOf or,
+// without such a change, the status before its first change after asOf.
 func (s *Data) turnStatusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnState(t).Target()
 	status, marked := t.Status, false
@@ -230,7 +230,7 @@ func (s *Data) ListTurns(q memory.TurnQuery) []memory.Turn {
 	return SelectTurns(s.turnsAt(q.AsOf), q)
 }
 
-// SelectTurns returns the turns that q selects, in order, from the turns at q's time.
+// SelectTurns returns the turns that q selects, in order. The given turns have their status at q.AsOf.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !turnMatches(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {

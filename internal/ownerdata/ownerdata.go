@@ -13,18 +13,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Data is one owner's data, or a part of it. Methods replace the values in
-// its maps and slices, and never modify them, so that a [Data.Clone] is independent of the original.
+// Data is one owner's data, or a part of it. Methods replace the values in its maps and slices, and never
+// modify the values, so that a [Data.Clone] is independent of the original.
 type Data struct {
 	Version       int64
 	LastWrite     time.Time               // time of the last write
-	OldestVersion int64                   // oldest version for which Since works; for older versions it returns Gone
-	ErasedAt      time.Time               // time of the last erasure; traces from before it are not stored
+	OldestVersion int64                   // oldest version for which Since works; for older versions, Since returns Gone
+	ErasedAt      time.Time               // time of the last erasure; older traces are not stored
 	TombstoneKey  string                  // key of the hashes in Tombstones
 	States        map[string]memory.State // current states by target, except of turns and conversations
 	Turns         map[string]memory.Turn
 	Conversations map[string]memory.Conversation
-	MessageCounts map[string]int  // active user and assistant turns by conversation; nil counts Turns instead
+	MessageCounts map[string]int  // number of active user and assistant turns, by conversation; if nil, Turns are counted
 	Journal       []memory.Change // oldest first
 	Runs          map[string]RunRecord
 	Vectors       map[VectorKey][]float32
@@ -34,7 +34,7 @@ type Data struct {
 	Tombstones    map[string]string   // keyed hashes of retired or erased turns, by turn id
 	Keys          []memory.Key        // API keys of a namespace, for its global owner; oldest first
 	Sessions      []memory.Session    // sessions of a namespace, for its global owner; oldest first
-	Audit         []memory.AuditEntry // audit log of a namespace, for its global owner; oldest first
+	Audit         []memory.AuditEntry // audit record of a namespace, for its global owner; oldest first
 }
 
 // RunRecord is the record of an applied run.

@@ -143,7 +143,7 @@ func (s *Data) Requeue(jobID string, now time.Time) error {
 	return nil
 }
 
-// ListJobs returns the jobs in one of the states, or all that are not done: see [memory.Queue].
+// ListJobs returns the jobs in the given states, by default all that are not done: see [memory.Queue].
 func (s *Data) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AddTombstones stores tombstones, by which turns with the same text are recognized: see [memory.Tombstones].
+// AddTombstones stores hashes that recognize the turns' roles and texts: see [memory.Tombstones].
 func (s *Data) AddTombstones(turns ...memory.Turn) {
 	for _, t := range turns {
 		s.addTombstone(t)

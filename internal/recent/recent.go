@@ -41,8 +41,8 @@ func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update sets a key's value to updated, if change returns true for store. ok reports whether the key has
-// a current value. change must not use the map, which is locked.
+// Update calls change with a key's current value, if it has one (ok). If change returns true for store,
+// Update sets the value to updated. change must not use the map, which is locked.
 func (m *Map[K, V]) Update(key K, change func(current V, ok bool) (updated V, store bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,7 +30,7 @@ func Patience(ctx context.Context) time.Duration {
 	return ReadPatience
 }
 
-// Do calls do until do succeeds or returns false for mayRepeat, or until ctx or patience ends.
+// Do calls do until it succeeds or returns false for mayRepeat, or until ctx ends or patience is over.
 func Do(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	start := time.Now()
 	for wait := FirstWait; ; wait = min(2*wait, MaxWait) {
@@ -54,7 +54,7 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// RedactedError is a server's error for users. Its message lacks the server's address and the names of
+// RedactedError is an error of a server for users. Its message omits the server's address and the names of
 // databases and database users, which the cause may contain.
 type RedactedError struct {
 	Message string

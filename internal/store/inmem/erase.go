@@ -19,7 +19,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	return s.eraseTraces(ctx, owner, func(memory.Trace) bool { return true })
 }
 
-// EraseTracesOf removes the traces that show one of the facts.
+// EraseTracesOf removes the traces that contain one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...string) (int, error) {
 	s.mu.Lock()
 	owners := slices.Collect(maps.Keys(s.data))

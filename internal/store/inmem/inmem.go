@@ -41,7 +41,7 @@ func Open(o Options) *Store {
 // Close does nothing.
 func (s *Store) Close() error { return nil }
 
-// read calls do with the owner's data, which do must not change.
+// read calls do with the owner's data. do must not change the data.
 func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*ownerdata.Data) error) error {
 	if err := checkCall(ctx, owner); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*ownerdata
 	return do(s.ownerData(owner))
 }
 
-// write calls do with a copy of the owner's data. The copy replaces the data, unless do fails.
+// write calls do with a copy of the owner's data. Unless do fails, the copy then replaces the data.
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *ownerdata.Data) error) error {
 	if err := checkCall(ctx, owner); err != nil {
 		return err

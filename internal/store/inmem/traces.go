@@ -63,7 +63,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	return out, err
 }
 
-// showsErased reports whether a trace contains text of other owners' facts, or of links, that were
+// showsErasedFact reports whether a trace contains text of other owners' facts, or of links, that were
 // erased. The caller has locked s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
 	for owner, facts := range t.OtherOwnersFacts() {

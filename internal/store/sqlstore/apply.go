@@ -89,8 +89,8 @@ type ownerWrite struct {
 	writtenIDs map[string]bool // ids of memories already stored with the write's version
 }
 
-// beginOwnerWrite starts a write that is later than the owner's last write, and has the owner's next
-// version if raisesVersion is set.
+// beginOwnerWrite starts a write whose time is after the owner's last write. If raisesVersion is set, the
+// write has the owner's next version, otherwise the current one.
 func (t *tx) beginOwnerWrite(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) {
 	now, err := t.currentTime()
 	if err != nil {
@@ -174,8 +174,8 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 	return w.writeJournal(runID, author, ordinal, c)
 }
 
-// currentState returns the current state of planned's target, zero if none, and the id of another
-// active or pending fact with the same text, "" if none.
+// currentState returns the current state of the target of planned, and the id of another active or pending
+// fact with the same text. Each result is zero if there is no such state or fact.
 func (w *ownerWrite) currentState(planned memory.State) (current versionedState, duplicateID string, err error) {
 	asks := []statement{w.currentStateStatement(planned, &current)}
 	if f := planned.Fact; f != nil && f.Status.Live() {

@@ -34,8 +34,8 @@ func (v *view) pastStates(at time.Time) (pastStates, error) {
 	return p, wrap("read later changes", err)
 }
 
-// listAsOf returns the memories of a table that matched q at the time q.At.AsOf: at least limit
-// memories after q's cursor, or all if there are fewer.
+// listAsOf returns the memories of a table that matched q at q.At.AsOf: at least limit memories after q's
+// cursor, or all if there are fewer.
 func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limit int) (matches []memory.Memory, err error) {
 	if table.name == turns.name {
 		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, past)

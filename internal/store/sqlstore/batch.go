@@ -15,7 +15,7 @@ type statement struct {
 	scan  func(row scanner) error
 }
 
-// execStatement returns a statement whose result has no rows.
+// newExecStatement returns a statement whose result has no rows.
 func execStatement(query string, args ...any) statement { return statement{query: query, args: args} }
 
 // runBatch runs statements in order, with PostgreSQL in one round trip. It stops at the first error.

@@ -29,8 +29,8 @@ var anyDueQuery = sync.OnceValue(func() string {
 // their attempts as abandoned; leaseQuery leases the next due job.
 type claimStatements struct{ requeueQuery, leaseQuery string }
 
-// newClaimStatements returns the SQL for a dialect. clockExpr is the SQL expression of the current time,
-// in which ?1 is the store's time; skipLockedClause makes SELECT skip locked rows, "" with SQLite.
+// newClaimStatements returns the SQL for a dialect. clockExpr is the SQL expression of the current time;
+// in it, ?1 is the store's time. skipLockedClause makes SELECT skip locked rows; it is empty with SQLite.
 func newClaimStatements(clockExpr, skipLockedClause string) claimStatements {
 	return claimStatements{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
@@ -51,8 +51,8 @@ var (
 	})
 )
 
-// bindArgs returns the statements with their arguments, which scan the leased job into job. A nil now
-// uses the server's clock.
+// bindArgs returns both statements with their arguments; the second one scans the leased job into job. If
+// now is nil, they use the server's clock.
 func (c claimStatements) bindArgs(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
 	return []statement{execStatement(c.requeueQuery, now), {c.leaseQuery, []any{now, kinds, rand.Text(), duration.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}

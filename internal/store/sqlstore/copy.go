@@ -24,7 +24,7 @@ var ownerTables = []string{
 // unfinishedCopyTable names the table that stores the source of an unfinished copy.
 const unfinishedCopyTable = "unfinished_copy"
 
-// nextOwnerQuery selects the first owner after ?1 that has a row in any table, by the primary keys.
+// nextOwnerQuery selects the first owner after ?1 with a row in any table. It uses the primary keys.
 var nextOwnerQuery = func() string {
 	var each []string
 	for _, table := range ownerTables {
@@ -46,7 +46,7 @@ func (s *Store) AllOwners(ctx context.Context) (owners []memory.Owner, err error
 // ReadOwner returns all of an owner's data. The owner's data must not change during the call.
 func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*ownerdata.Data, error) {
 	out := new(ownerdata.Data).Clone()
-	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates a missing key, so that a copy has the same key
+	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates a missing key, so that the copy gets the same key
 		return nil, err
 	}
 	err := s.reader.withSnapshot(ctx, owner, func(v *view) error { return v.readOwnerData(out) })

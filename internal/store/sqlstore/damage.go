@@ -32,7 +32,7 @@ type unreadableRowError struct{ description string }
 
 func (u *unreadableRowError) Error() string { return "a row cannot be read: " + u.description }
 
-// damagedError returns the error for callers, without the path, since the health check is public.
+// damagedError returns the error for callers, without the path, since the health check publishes it.
 func damagedError() error {
 	return memory.Errorf(memory.Unavailable, "the database is damaged, so Loci writes nothing; loci doctor shows the damage; stop Loci and restore a backup: loci restore FILE --replace")
 }

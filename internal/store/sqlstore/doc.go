@@ -20,8 +20,8 @@
 // owner's row in the table owners and reads the server's clock; the statements and COMMIT follow.
 // The writes of one owner are therefore serial across all stores, and no transaction locks two
 // owners. Conflicts and lost connections are retried. Each transaction stores its id in the table
-// commits, which shows whether an unanswered COMMIT succeeded. One statement claims a job and skips
-// jobs locked by other stores. Statements without result rows are sent with the next query or COMMIT.
+// commits, which shows whether an unanswered COMMIT succeeded. A job is claimed by one statement, which
+// skips jobs locked by other stores. Statements without result rows are sent with the next query or COMMIT.
 //
 // # Cache
 //
@@ -64,7 +64,7 @@
 //	fact_turns           owner, turn, fact (the turns that a fact was learned from)
 //	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,
 //	                     fact_created_at, version
-//	vectors              owner, memory, model | dims, data (float16 as [vector.Pack] has it, little endian)
+//	vectors              owner, memory, model | dims, data (float16, little endian: see [vector.Pack])
 //	                     (with pgvector also id, values and metadata: see migrations/pgvector/seed.sql)
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
 //	                     status, version
@@ -86,7 +86,7 @@
 //	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost
 //	tombstones           owner, mark, turn (mark: a keyed hash of the role and text of a turn excluded from recall)
 //	secrets              owner | secret (the key of the hashes in tombstones, created at first use)
-//	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,
-//	                     revoked_at (when it expires; 0 never), scope (rows of role session are web sign-ins)
-//	audit                owner (the namespace's global one), id | at, act, by, user, detail, address, request
+//	api_keys             owner (the global owner), hash | name, role, user, created_at, last_used_at,
+//	                     revoked_at (time of expiry; 0 means never), scope (rows of role session are web sign-ins)
+//	audit                owner (the global owner), id | at, act, by, user, detail, address, request
 package sqlstore

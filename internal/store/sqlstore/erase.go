@@ -55,8 +55,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	return receipt, w.eraseTextInOtherTables()
 }
 
-// loadErasureData loads the data that an erasure changes: the states with these ids, the conversations
-// of turns with these ids, and the journal entries about these states and conversations.
+// loadErasureData loads the data that an erasure of ids changes: the states with these ids, the turns'
+// conversations, and the journal entries about all of these.
 func (w *ownerWrite) loadErasureData(ids []string) (*ownerdata.Data, error) {
 	data := new(ownerdata.Data).Clone()
 	data.Version = w.version
@@ -99,14 +99,14 @@ func (w *ownerWrite) loadErasureData(ids []string) (*ownerdata.Data, error) {
 	return data, err
 }
 
-// readWhereIn scans the rows of a query that ends with a column's name, if the column has one of values.
+// readWhereIn scans the rows whose column has one of values. query ends with the column's name.
 func (w *ownerWrite) readWhereIn(query string, values textList, scan func(scanner) error) error {
 	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
 	return wrap("read the rows to erase", eachRow(rows, err, scan))
 }
 
-// scanErasableChange reads a change from the journal. Its After is the target's current state in states
-// or, for a turn or a conversation, only the id.
+// scanErasableChange reads a change from the journal. Its After is the target's current state in states.
+// The After of a turn or a conversation has only the id.
 func scanErasableChange(row scanner, states map[string]memory.State) (c memory.Change, err error) {
 	var target string
 	var ordinal int
@@ -131,7 +131,7 @@ func (w *ownerWrite) storeErasure(run memory.Run, original, erased *ownerdata.Da
 		}
 	}
 	for target, before := range original.States {
-		if _, there := erased.States[target]; !there { // a profile key can be erased text
+		if _, there := erased.States[target]; !there { // an erased profile entry: its key is erased, too
 			do(`DELETE FROM profile WHERE owner = ? AND key = ?`, w.owner, before.Profile.Key)
 			do(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, before.Erased(run.ID).Target(), w.owner, target)
 		}
@@ -169,7 +169,7 @@ func turnState(t memory.Turn) memory.State {
 
 // eraseModelReasons removes the reasons of changes by models, since a reason may quote erased text.
 func (w *ownerWrite) eraseModelReasons() error {
-	const byModel = `{"kind":"model"%` // JSON prefix of a model as author
+	const byModel = `{"kind":"model"%` // beginning of the JSON of an author who is a model
 	return wrap("erase the reasons of models", w.exec(`UPDATE journal SET reason = '' WHERE owner = ?1 AND reason <> '' AND (author LIKE ?2
 		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
 }

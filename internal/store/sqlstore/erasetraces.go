@@ -58,8 +58,8 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, idCondition
 	return removed, nil
 }
 
-// removeTraces removes an owner's traces whose id satisfies idCondition, an SQL text in which ?1 is the
-// owner, and returns their number.
+// removeTraces removes an owner's traces whose id satisfies idCondition, and returns their number. In
+// idCondition, an SQL text that follows the column id, ?1 is the owner.
 func (t *tx) removeTraces(owner memory.Owner, idCondition string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
 	n, err := t.execCount(`DELETE FROM traces WHERE owner = ?1 AND id`+idCondition, args...)

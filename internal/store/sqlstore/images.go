@@ -15,7 +15,7 @@ type versionedState struct {
 	version int64
 }
 
-// currentStateStatement returns a query that reads the current state of planned's target into result.
+// currentStateStatement returns a query that reads the current state of the target of planned into result.
 func (w *ownerWrite) currentStateStatement(planned memory.State, result *versionedState) statement {
 	kind, key, _ := strings.Cut(planned.Target(), ":")
 	query, scan := stateQuery(w.owner, kind)
@@ -101,7 +101,7 @@ func (w *ownerWrite) saveStateRow(state memory.State) error {
 	return fmt.Errorf("no table has states of kind %s", kind)
 }
 
-// updateFactMap updates a fact's rows in a table that maps values of a column, such as tags, to facts.
+// updateFactRows updates a fact's rows in a table that maps values of a column, such as tags, to facts.
 func (w *ownerWrite) updateFactMap(table, column, factID string, oldValues, newValues []string) error {
 	if slices.Equal(oldValues, newValues) {
 		return nil
@@ -145,7 +145,7 @@ func (w *ownerWrite) saveTurnState(before, after *memory.TurnState) error {
 	return wrap("count the conversation's turns", err)
 }
 
-// updateTombstone stores the tombstone of a retired turn, and deletes that of a restored turn.
+// updateTombstone stores a tombstone for a retired turn, and deletes the tombstone of a restored turn.
 func (w *ownerWrite) updateTombstone(previousStatus memory.Status, after *memory.TurnState) error {
 	switch {
 	case after.Status == memory.Retired:

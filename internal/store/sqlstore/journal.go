@@ -82,8 +82,8 @@ func scanJournalRow(owner memory.Owner, row scanner) (journalEntry, error) {
 	return e, err
 }
 
-// addAfterStates returns the entries' changes with After. That state gets the version of the change, even
-// if a later write raised the target's version.
+// addAfterStates returns the entries' changes and completes their After states. An After state has the
+// version of its change, even if a later write raised the target's current version.
 func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 	var currentTargets []string
 	for _, e := range entries {
@@ -106,7 +106,7 @@ func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// currentStates returns the current states by target. runQuery's first argument is the owner.
+// currentStates returns the current states by target. runQuery gets the owner as the first SQL argument.
 func currentStates(owner memory.Owner, targets []string, runQuery func(string, ...any) (rows, error)) (map[string]memory.State, error) {
 	ids := map[string]textList{}
 	for _, t := range targets {

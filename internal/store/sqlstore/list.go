@@ -75,7 +75,7 @@ func (s *Store) readByID(ctx context.Context, owner memory.Owner, ids []string) 
 }
 
 // statementsByID returns queries that add memories to results by id. If an id is in several tables, the
-// first table wins.
+// memory in the first one counts.
 func (v *view) statementsByID(ids []string, results map[string][]memory.Memory, tables ...memoryTable) (statements []statement) {
 	if len(ids) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	return newPage(found, q)
 }
 
-// isBatchable reports whether one batch can list q's matches: no statement needs another's results.
+// isBatchable reports whether no query for q's matches needs the results of another query.
 func isBatchable(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
 // listSequentially lists memories with queries that depend on the results of earlier queries.
@@ -175,7 +175,7 @@ func tablesForQuery(q memory.Query) []memoryTable {
 	return tables
 }
 
-// listTable returns the memories of a table that match q: at least the newest limit matches.
+// listTable returns at least the limit newest memories of a table that match q.
 func (v *view) listTable(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
 	if q.Text != "" && table.name != links.name {
 		return v.listContainingText(table, q, limit)
@@ -187,8 +187,8 @@ func (v *view) listTable(table memoryTable, q memory.Query, limit int) (matches 
 	return matches, wrap("list "+table.name, err)
 }
 
-// listStatements returns queries that add the memories that match q to results: at least the newest
-// limit matches of each table.
+// listStatements returns queries that add memories that match q to results: of each table at least the
+// limit newest ones.
 func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, results *[]memory.Memory) (statements []statement, err error) {
 	if v.session.translator != nil && !isSelective(q) && !q.Pinned {
 		statements = append(statements, execStatement(forceCustomPlan))

@@ -74,7 +74,7 @@ func (t *tx) earlierReceipt(owner memory.Owner, runID string) (memory.Receipt, e
 }
 
 // writeTurns writes the turns that are not stored yet, with their conversation, and returns the number
-// of turns it wrote. If all turns are stored already, it also does not write the conversation.
+// of turns it wrote. If all turns are stored already, it does not write the conversation either.
 func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, storedIDs map[string]bool) (addedCount int, err error) {
 	messageCount := 0
 	for _, t := range turns {

@@ -10,9 +10,9 @@ import (
 // maxGenerationBytes limits the size of each of the two generations of [memoryCache].
 const maxGenerationBytes = 12 << 20
 
-// memoryCache caches memories in two generations: a memory that is read moves to the young generation,
-// and the old one is dropped as a whole. The cache is correct since only this process writes to the
-// file, and the writer reports each commit's changes before its callers return.
+// memoryCache caches memories in two generations. Reading a memory moves it to the young generation; when
+// that is full, it replaces the old one. The cache is correct since only this process writes to the file,
+// and the writer reports each commit's changes before its callers return.
 type memoryCache struct {
 	disabled bool       // true with PostgreSQL: the cache stays empty
 	mu       sync.Mutex // guards the fields below
@@ -53,7 +53,7 @@ func (c *memoryCache) lookup(owner memory.Owner, ids []string) (hits map[string]
 }
 
 // add caches memories from the database and returns true, unless a commit happened since lookup returned
-// commitCount. Without a commit, the memories and lookup's hits are of one snapshot.
+// commitCount. If it returns true, the memories and the hits of lookup are of one snapshot.
 func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memory, commitCount uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memor
 	return true
 }
 
-// insertYoung adds a memory to the young generation. If that is full, it first becomes the old one.
+// insertYoung adds a memory to the young generation. A full young generation first becomes the old one.
 func (c *memoryCache) insertYoung(key memoryKey, m memory.Memory) {
 	if c.youngGeneration == nil || c.youngBytes > maxGenerationBytes {
 		c.oldGeneration, c.youngGeneration, c.youngBytes = c.youngGeneration, map[memoryKey]memory.Memory{}, 0

@@ -78,8 +78,8 @@ func (b *notifier) run(ctx context.Context) {
 
 func (b *notifier) close() { b.cancel(); <-b.done }
 
-// Listen calls wake, until ctx ends, when another store on the same server has queued a job, and
-// when a notification may have been lost. With SQLite it returns at once, since there is no other store.
+// Listen calls wake when another store on the same server has queued a job, and when a notification may
+// have been lost, until ctx ends. With SQLite it returns at once, since there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	p, ok := s.committer.(*server)
 	if !ok {

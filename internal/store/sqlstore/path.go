@@ -8,8 +8,8 @@ import (
 const (
 	pathQuery        = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
 	storedTurnsQuery = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// storedTurnsServerQuery finds each turn by a range of ids, for which PostgreSQL always uses the
-	// primary key. With storedTurnsQuery and no statistics, it could read all of the owner's turns.
+	// storedTurnsServerQuery is storedTurnsQuery for PostgreSQL. It selects each turn by a range of ids,
+	// which always uses the primary key: without statistics, IN might read all of the owner's turns.
 	storedTurnsServerQuery = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
 )

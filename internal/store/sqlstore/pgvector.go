@@ -113,7 +113,7 @@ func createPgvectorColumns(ctx context.Context, conn *sql.Conn, schema string) e
 	return tx.Commit()
 }
 
-// fillHalfvecs adds one batch of missing halfvecs. hasMore reports whether others may be missing.
+// fillHalfvecs adds one batch of missing halfvecs. hasMore reports whether more may be missing.
 func (p *pgvector) fillHalfvecs(ctx context.Context, conn *sql.Conn) (hasMore bool, err error) {
 	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, fillBatchSize)
 	var owners, memories, models, values []string
@@ -143,8 +143,8 @@ func (s *Store) pgvector() *pgvector {
 	return s.reader.translator.pgvector.Load()
 }
 
-// Nearest returns the n active memories whose vectors of a model are nearest to questionVector by cosine,
-// among ids unless ids is nil. It returns [memory.NotFound] if the server has no pgvector.
+// Nearest returns the n active memories whose vectors of a model are nearest to questionVector by cosine.
+// If ids is not nil, it compares only these memories. Without pgvector it returns [memory.NotFound].
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, questionVector []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
 	p, questionText := s.pgvector(), halfvec(questionVector)
 	if p == nil {
@@ -243,7 +243,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	}
 	defer conn.Close() //nolint:errcheck // closing the connection releases the lock
 	for mine := false; !mine; {
-		// two concurrent builds would deadlock, and so would waiting for the lock
+		// two builds at once would deadlock, and so would a build and a store that waits for the lock
 		if err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(hashtextextended('loci vectors', 'vectors'::regclass::oid::bigint))`).Scan(&mine); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	return nil
 }
 
-// halfvec returns a vector in pgvector's text form, "" if the vector is zero, not finite or too long.
+// halfvecText returns a vector in pgvector's text form, "" if the vector is zero, not finite or too long.
 func halfvec(values []float32) string {
 	if len(values) > maxHalfvecDims {
 		return ""

@@ -152,7 +152,7 @@ func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query
 	return results, err
 }
 
-// queryAll is queryOwner for a query about all owners, whose arguments are only args.
+// queryAll is queryOwner for a query about all owners: args are its only arguments.
 func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (results []T, err error) {
 	err = r.retryRead(ctx, func() (bool, error) {
 		return true, r.readOnce(ctx, "", new(bool), func(v *view) (err error) {
@@ -170,8 +170,8 @@ func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) 
 	return value, err
 }
 
-// withoutCancel returns a view for short reads, which ignores the end of its context: with SQLite,
-// watching the context would take longer than the read.
+// withoutCancel returns a view that ignores the end of its context, for short reads: with SQLite, watching
+// the context would take longer than the read.
 func (v *view) withoutCancel() *view {
 	if v.session.translator != nil { // a server's driver watches ctx at no cost
 		return v

@@ -29,7 +29,7 @@ func withRetries(ctx context.Context, patience time.Duration, do func() (mayRepe
 	}))
 }
 
-// isTransient reports whether a retry may succeed, and cannot write twice, after err.
+// isTransient reports whether, after err, a retry may succeed and cannot write the data twice.
 func isTransient(err error) bool {
 	var nothing *notWrittenError
 	if errors.As(err, &nothing) {

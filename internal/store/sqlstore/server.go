@@ -166,7 +166,7 @@ func (p *server) callerError(ctx context.Context, err error) error {
 	return hideDetails(p.log, err)
 }
 
-// writeAttempt is one write, which run attempts, perhaps several times, each time in a transaction.
+// retriedWrite is a write to the server. Each call of run attempts it once, in a transaction of its own.
 type writeAttempt struct {
 	*server
 	owner memory.Owner

@@ -76,7 +76,7 @@ func (s *session) closeConn() {
 	s.conn, s.prepared = nil, nil
 }
 
-// rollback rolls back the transaction, if that has not ended.
+// rollback rolls back the transaction, unless it has ended.
 func (s *session) rollback(ctx context.Context) {
 	if s.conn == nil {
 		return
@@ -118,7 +118,7 @@ func (r rows) Scan(dest ...any) error {
 	return err
 }
 
-// eachRow calls scan for each row and closes the rows. If err, the query's error, is set, it returns err.
+// eachRow calls scan for each row and closes the rows. If the query's error err is set, it returns err.
 func eachRow(rows rows, err error, scan func(scanner) error) error {
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func eachRow(rows rows, err error, scan func(scanner) error) error {
 	return rows.Err()
 }
 
-// collect is eachRow for a scan with results, which it returns.
+// collect is eachRow for a scan that returns a value. It returns the values of all rows.
 func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (results []T, _ error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		result, err := scan(row)

@@ -26,7 +26,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, session memory
 	})
 }
 
-// keyForSession returns a key with which api_keys stores a session.
+// keyForSession returns the key as which the table api_keys stores a session.
 func keyForSession(session memory.Session) memory.Key {
 	return memory.Key{Hash: session.Hash, Name: session.By, Role: roleSession, User: session.User, CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt}
 }

@@ -142,7 +142,7 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, request since
 // checkAvailable returns [memory.Gone] unless the store has all items written after afterVersion.
 func checkAvailable(owner memory.Owner, afterVersion, oldestVersion, version int64) error {
 	if afterVersion > version || afterVersion > 0 && afterVersion < oldestVersion {
-		return memory.Errorf(memory.Gone, "the changes since version %d of %s are not available, only those since versions %d to %d; read from version 0", afterVersion, owner, oldestVersion, version)
+		return memory.Errorf(memory.Gone, "the changes since version %d of %s are not available (available: since versions %d to %d); read from version 0", afterVersion, owner, oldestVersion, version)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *rowStream) nextPageStatement(v *view, request sinceRequest) statement {
 	})
 }
 
-// hasMore reports whether the table may have another page, since the last page was full.
+// hasMore reports whether the table may have another page: the last page was full.
 func (s *rowStream) hasMore() bool { return s.lastPageSize >= sincePageSize }
 
 // mergeStreams yields the streams' items ordered by version. It reads further pages through v, which may

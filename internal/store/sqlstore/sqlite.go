@@ -29,8 +29,8 @@ const (
 	readCache, writeCache = 320, 2000
 	// applicationID is the application_id of Loci's databases; the first migration sets it.
 	applicationID = 1282368361
-	// byHash makes a query of active or pending facts use the index on hashes: without statistics, SQLite
-	// may choose the index on statuses.
+	// hashIndexHint makes a query of active or pending facts use the index on hashes: without statistics,
+	// SQLite may choose the index on statuses.
 	byHash = " INDEXED BY facts_live"
 )
 

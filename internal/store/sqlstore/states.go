@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// loadStates reads the states in a table that satisfy w. If at.AsOf is set, it then replaces the state of
-// every target that changed since by the state at that time.
+// loadStates reads the states in a table that satisfy w. If at.AsOf is set, it then replaces the states of
+// targets that have changed since that time by their states at that time.
 func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*ownerdata.Data, error) {
 	data := new(ownerdata.Data).Clone()
 	withView := s.reader.withSnapshot

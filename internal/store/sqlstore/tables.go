@@ -40,7 +40,7 @@ func insertQuery(name, columns string) string {
 	return `INSERT INTO ` + name + ` (owner, ` + columns + `) VALUES (?` + strings.Repeat(`, ?`, strings.Count(columns, ",")+1) + `)`
 }
 
-// scan reads a state from a row.
+// scan reads a state from a row, and columns after those of the table into extraDest.
 func (t stateTable) scan(owner memory.Owner, row scanner, extraDest ...any) (memory.State, error) {
 	state := t.newState(owner)
 	err := row.Scan(append(t.fields(state), extraDest...)...)
@@ -50,7 +50,7 @@ func (t stateTable) scan(owner memory.Owner, row scanner, extraDest ...any) (mem
 	return state, err
 }
 
-// memoryTable returns a description of the same table whose scan returns memories.
+// memoryTable returns a description of the same table for reading memories instead of states.
 func (t stateTable) memoryTable() memoryTable {
 	return memoryTable{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, extraDest ...any) (memory.Memory, error) {
 		image, err := t.scan(o, row, extraDest...)

@@ -75,8 +75,8 @@ func (t *tx) lockOwnerShared(owner memory.Owner) error {
 	return nil
 }
 
-// showsErased reports whether a trace contains text of other owners' facts, or of links, that were erased
-// after the trace was recorded.
+// showsErasedFact reports whether a trace contains text of other owners' facts, or of links, that were
+// erased after the trace was recorded.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.OtherOwnersFacts() {
 		if err := t.lockOwnerShared(owner); err != nil {

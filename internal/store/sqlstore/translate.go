@@ -26,7 +26,7 @@ func (t *translator) translateCached(query string) string {
 	return text
 }
 
-// dialectReplacer translates SQLite's syntax, and removes the plus, a hint for SQLite's planner.
+// dialectReplacer translates SQLite's syntax, and removes the unary plus, a hint for SQLite's planner.
 var dialectReplacer = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,

@@ -54,7 +54,7 @@ const maxPlaceholders = 32
 // placeholders returns a list of at least n question marks, rounded up to have few distinct statements.
 func placeholders(n int) string { return `(?` + strings.Repeat(`,?`, roundUpToPowerOf2(n)-1) + `)` }
 
-// placeholderArgs returns the arguments for placeholders; it repeats the last value for the excess.
+// placeholderArgs returns the arguments for placeholders, with the last value repeated to the full number.
 func placeholderArgs(values []string) []any {
 	args := make([]any, roundUpToPowerOf2(len(values)))
 	for i := range args {

@@ -41,7 +41,7 @@ type writer struct {
 	done        chan struct{} // closed when run has returned
 	changedKeys []memoryKey   // memories changed by the current transaction
 
-	mu          sync.RWMutex // guards the fields below; read-locked by sends on calls
+	mu          sync.RWMutex // guards the fields below; read-locked while a call is sent on calls
 	closed      bool
 	vacuumState vacuumState
 	calls       chan *call
@@ -90,7 +90,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
 		return nil, fmt.Errorf("check whether the database file is marked for rewriting: %w", err)
 	}
-	if mark != 0 { // the process ended before it rewrote the file
+	if mark != 0 { // an earlier process ended before it rewrote the file
 		w.vacuumState.pendingSince = time.Now()
 		w.vacuum()
 	}
@@ -238,7 +238,7 @@ func (w *writer) runCall(c *call, isFirst bool) error {
 	return w.exec("RELEASE call")
 }
 
-// revertCall undoes the writes of a call that failed with cause. Its error means that it could not.
+// revertCall undoes the writes of a call that failed with cause. It returns an error if this fails.
 func (w *writer) revertCall(cause error, isFirst bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
 	if isFirst {

@@ -200,7 +200,7 @@ func findBinaries() (string, error) {
 }
 
 // script creates a database and runs the server until standard input closes, at the latest at the end of
-// the test process. $1 is the folder of binaries, $2 the folder of data, $3 are Settings.
+// the test process. $1 is the folder of binaries, $2 the folder of data, $3 is Settings.
 const script = `set -e
 trap '' TERM INT HUP # a terminal may send these to the whole process group
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
