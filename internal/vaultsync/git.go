@@ -60,7 +60,7 @@ func (g *vaultGit) run(ctx context.Context) {
 	}
 }
 
-// waitUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
+// waitUntilUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
 func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
 	lull := time.NewTimer(commitDelay)
 	defer lull.Stop()

@@ -239,7 +239,7 @@ func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memor
 // are compared, and a turn is only restored if the provenance of a restored fact lists it.
 const maxComparisons = 100_000
 
-// isSourceOf returns a function that reports whether a fact was learned from the turn m or, if
+// isSourceOf returns a function that reports whether a fact was learned from a turn or, if
 // compareText is set, whether the turn states the fact.
 func isSourceOf(m memory.Memory, compareText bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {

@@ -154,7 +154,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, edits []FileEdit
 	return err
 }
 
-// applyChange applies an edit's change if needed is set, and returns the memory's target.
+// applyChange applies an edit's change if isNeeded is set, and returns the memory's target.
 func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
