@@ -41,7 +41,7 @@ func (t *fileContent) recipientsProperty() property {
 			}
 			with = append(with, o)
 		}
-		if t.Shared = sortedOwners(with); r.hasUnknownID() && r.factIDs == nil { // another machine shared the fact; this machine does not
+		if t.Shared = sortedOwners(with); r.hasUnknownID() && r.factIDs == nil { // another machine shared the fact, and this machine does not share it
 			t.Shared = nil
 		}
 	}}
