@@ -23,8 +23,8 @@ type RestoreResult struct {
 
 // RestoreFacts restores the facts of files that were deleted and are back, and the turns that state
 // these facts but no fact that stays forgotten. It skips turns of deleted chats, facts that changed
-// since the deletion, and facts that contradict later facts. It also applies edits of other fields in
-// the files, such as tags, that cannot cause contradictions. A second call with the same key changes nothing.
+// since the deletion, and facts that contradict later facts. It also applies a person's edits of fields that
+// cannot contradict other facts, such as tags. A second call with the same key changes nothing.
 func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]RestoreResult, error) {
 	ctx = memory.ForWrite(ctx)
 	release, err := e.Compare.LockDecisions(ctx, owner)
@@ -115,8 +115,8 @@ type restoration struct {
 	toSummarize    map[string]bool // ids of conversations to summarize again: they get a turn back, and the run forgot their summary
 }
 
-// withFileEdits returns the restored fact f with a person's edits of other fields in its file. It returns
-// f without the edits if they may contradict other facts; such edits are applied later.
+// withFileEdits returns the restored fact f with the edits in its file, if these change only fields that cannot
+// contradict other facts, such as tags. Otherwise it returns f, and the edits are applied later.
 func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	edit, hasEdit := r.edits[f.ID]
 	if !hasEdit {
@@ -191,7 +191,7 @@ func (r *restoration) collectStillForgotten(ctx context.Context, changes []memor
 	return nil
 }
 
-// collectTurns adds to toUndo the unchanged forgotten turns whose facts are all restored.
+// collectTurns adds to changesToUndo the unchanged forgotten turns whose facts are all restored.
 func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgottenChanges {

@@ -306,7 +306,7 @@ func (e *Files) applyTurnEdit(ctx context.Context, edit FileEdit) (string, error
 	stored, content := edit.Stored.Turn, edit.Content.Turn
 	switch {
 	case stored == nil:
-		return "", memory.Errorf(memory.Invalid, "messages come from chats: write facts into a facts folder")
+		return "", memory.Errorf(memory.Invalid, "a file cannot add a message: write a fact into a facts folder")
 	case strings.TrimSpace(content.Content) != strings.TrimSpace(stored.Content):
 		return "", errTurnEdited
 	case stored.Status == memory.Active && content.Status != memory.Active:

@@ -12,7 +12,7 @@ import (
 )
 
 // EditFiles calls edit with the files of an owner's memory tool, by path, and stores the changes that edit
-// makes in one run. A moved file keeps its ID; a file without an ID is new. A conflict calls edit again.
+// makes in one run. A moved file keeps its ID; a file without an ID is new. After a conflict it starts again.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	release, err := e.ConversationLocks.Lock(ctx, owner, core.FilesRoot)
 	if err != nil {

@@ -122,8 +122,8 @@ func sameEditableFields(f, g memory.Fact) bool {
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// adjustEnding adjusts an edit that makes a fact inactive: if f, the current fact, is inactive already, it
-// keeps its status, and without a replacement it is retired. turnsStay means that its turns stay active.
+// adjustStatusEdit adjusts an edit that makes a fact inactive. If f, the current fact, is inactive already, it
+// is not retired again; a missing replacement means retired. turnsStay means that f's turns stay active.
 func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
 	stored, content := edit.Stored.Fact, *edit.Content.Fact
 	if !stored.Status.Live() || content.Status.Live() {

@@ -24,8 +24,8 @@ import (
 type commitDoc struct {
 	ID            string       `bson:"_id"` // owner and seq
 	Owner         memory.Owner `bson:"owner"`
-	Seq           int64        `bson:"seq"` // number of the commit among the owner's commits, from 1
-	Version       int64        `bson:"version"`
+	Seq           int64        `bson:"seq"`               // number of the commit among the owner's commits, from 1
+	Version       int64        `bson:"version"`           // the owner's version
 	LastWrite     time.Time    `bson:"clock"`             // time of the last write
 	OldestVersion int64        `bson:"horizon,omitempty"` // oldest version for which Since works
 	ErasedAt      time.Time    `bson:"erased"`            // time of the last erasure; zero for none
@@ -99,7 +99,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 	return s.translate(err)
 }
 
-// stripe has the locks for the owners with one hash: this process's calls wait instead of conflicting.
+// lockStripe has the locks for the owners with one hash: this process's calls wait instead of conflicting.
 type stripe struct {
 	writeLock  sync.Mutex   // locked during a write
 	commitLock sync.RWMutex // locked from a commit until its documents are written
@@ -262,8 +262,8 @@ func (s *Store) completeCommit(ctx context.Context, c commitDoc, pieces []commit
 	})
 }
 
-// writeDocs writes documents, and replaces only documents of lower seqs. It first inserts the documents that
-// are marked IsNew, without a look-up, since they rarely exist already.
+// writeDocs writes documents, and replaces only documents of lower seqs. It inserts documents that are marked
+// IsNew without a look-up; if one exists already, which is rare, a second call replaces it.
 func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, writes []docWrite) error {
 	models := make([]mongo.WriteModel, len(writes))
 	for i, o := range writes {
@@ -283,7 +283,7 @@ func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, wri
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := writes[e.Index]; o.IsNew { // exists already: this or a later commit wrote it, or an erasure emptied it
+		if o := writes[e.Index]; o.IsNew { // this or a later commit wrote the document already, or an erasure emptied it
 			existing = append(existing, docWrite{Collection: collection, Doc: o.Doc})
 		}
 	}

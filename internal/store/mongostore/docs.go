@@ -49,7 +49,7 @@ type (
 	}
 	turnDoc struct {
 		Header    header        `bson:",inline"`
-		User      string        `bson:"user_id"`
+		User      string        `bson:"user_id"` // the owner's name
 		Turn      memory.Turn   `bson:",inline"`
 		Timestamp bson.DateTime `bson:"timestamp"` // creation time of the turn
 		Embedding []float32     `bson:"embedding"` // one of Vectors, for the chat platform's programs
@@ -58,14 +58,14 @@ type (
 	summaryDoc struct {
 		Header    header         `bson:",inline"`
 		Owner     memory.Owner   `bson:"owner"`
-		User      string         `bson:"user_id"`
-		Session   string         `bson:"session_id"`
+		User      string         `bson:"user_id"`    // the owner's name
+		Session   string         `bson:"session_id"` // id of the conversation
 		ID        string         `bson:"id"`
 		Status    memory.Status  `bson:"status"`
 		Version   int64          `bson:"version"`
 		Created   time.Time      `bson:"created"`
-		Summaries []summaryEntry `bson:"summaries"` // always one entry
-		CreatedAt bson.DateTime  `bson:"created_at"`
+		Summaries []summaryEntry `bson:"summaries"`  // always one entry
+		CreatedAt bson.DateTime  `bson:"created_at"` // same time as Created, for the chat platform's programs
 		Vectors   []embedding    `bson:"vectors,omitempty"`
 	}
 	summaryEntry struct {
@@ -74,7 +74,7 @@ type (
 	}
 	profileDoc struct {
 		Header    header              `bson:",inline"`
-		User      string              `bson:"user_id"`
+		User      string              `bson:"user_id"` // the owner's name
 		Profile   memory.ProfileEntry `bson:",inline"`
 		UpdatedAt bson.DateTime       `bson:"updated_at"`
 	}
@@ -88,7 +88,7 @@ type (
 	}
 	conversationDoc struct {
 		Header       header              `bson:",inline"`
-		User         string              `bson:"user_id"`
+		User         string              `bson:"user_id"` // the owner's name
 		Conversation memory.Conversation `bson:",inline"`
 		CreatedAt    bson.DateTime       `bson:"created_at"`
 		UpdatedAt    bson.DateTime       `bson:"updated_at"`

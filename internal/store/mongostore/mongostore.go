@@ -112,7 +112,7 @@ type Store struct {
 
 	identity string
 
-	stripes [256]stripe  // locks by hash of the owner: see [Store.stripeOf]
+	stripes [256]stripe  // locks by hash of the owner: see [Store.lockStripeOf]
 	mu      sync.RWMutex // read-locked by writers; guards closed
 	closed  bool
 

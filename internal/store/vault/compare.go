@@ -92,7 +92,7 @@ func (s *scan) reportUnknownChats() {
 	if n := len(s.unknownChats); n > 1 {
 		reason += fmt.Sprintf("; so do %d more files", n-1)
 	}
-	s.addProblem(Problem{s.unknownChats[0], reason, "write notes of your own into a facts folder; leave another machine's files: a rebuild of memory from the files reads them"})
+	s.addProblem(Problem{s.unknownChats[0], reason, "write facts of your own into a facts folder; keep files from another machine, since a rebuild of memory from the files reads them"})
 }
 
 // recordUnchanged updates the record of a file without new content. A file that lacks keys is marked as dirty.

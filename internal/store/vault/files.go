@@ -77,7 +77,7 @@ func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, t
 	}
 }
 
-// setLatest records an owner's current version in the wrapped store.
+// setLatestVersion records an owner's current version in the wrapped store.
 func (f *fileWriter) setLatest(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

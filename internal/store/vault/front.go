@@ -156,7 +156,7 @@ type scalarOrList struct {
 	otherType string // YAML type of any other value, for messages; "" for a scalar or list of scalars
 }
 
-// comparable returns a text by which to compare values; all values with an otherType count as equal.
+// comparisonText returns a text by which to compare values; all values with an otherType count as equal.
 func (v scalarOrList) comparable() string {
 	switch {
 	case v.otherType != "":

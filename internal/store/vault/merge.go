@@ -124,7 +124,7 @@ func (l *loader) editBase(d document, stored fileContent, r *record, texts []str
 
 // merge applies Loci's changes since base to the document d, except for keys that the person changed.
 // outdated reports whether it applied a change. current is the content of d before the merge. conflict is
-// empty unless the person and Loci both changed a key.
+// the reason why the person's and Loci's changes cannot be combined; "" if they can.
 func (l *loader) merge(p *parsedPath, d *document, current fileContent, base keyValues, stored fileContent) (outdated bool, conflict string) {
 	theirs, ours := keyValuesOf(current), keyValuesOf(stored)
 	across := p.movedAcross()

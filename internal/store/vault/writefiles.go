@@ -48,7 +48,7 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failedKeys []
 	return f.commitBatch(plans)
 }
 
-// plan is a file to write or remove.
+// filePlan is a file to write or remove.
 type plan struct {
 	key
 	oldRecord    *record // record of the last write; nil if the file was never written
