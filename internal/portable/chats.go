@@ -141,7 +141,7 @@ func (c chatGPTConversation) chat() chat {
 }
 
 // claudeConversation is an item of conversations.json in a Claude account's export: a list of
-// messages or, in newer exports, a tree. Attachments are skipped, since other people wrote them.
+// messages or, in newer exports, a tree. Attachments are skipped, since other people may have written them.
 type claudeConversation struct {
 	UUID      string          `json:"uuid"`
 	Name      string          `json:"name"`
@@ -182,8 +182,8 @@ func (c claudeConversation) chat() chat {
 	return out
 }
 
-// joinedText returns a message's text. If the message has parts, it joins the parts' texts, since
-// Text then contains placeholders for parts without text.
+// joinedText returns a message's text. If the message has parts, it joins the texts in Content, since the
+// field Text then contains placeholders for parts without text.
 func (m claudeMessage) joinedText() string {
 	var texts []string
 	for _, p := range m.Content {

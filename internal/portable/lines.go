@@ -71,7 +71,7 @@ type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
-// jsonValue returns the record as a value for encoding/json, with the given text.
+// jsonValue returns the record as a value for encoding/json, with text as its text; nil omits the text.
 func (r Record) jsonValue(text *string) any {
 	switch {
 	case r.Header != nil:
@@ -94,7 +94,7 @@ func (r Record) jsonValue(text *string) any {
 	return nil
 }
 
-// decode decodes JSON into a new value, to which it sets *dst.
+// decode sets *dst to a new value, and decodes JSON into the value.
 func decode[T any](text []byte, dst **T) error {
 	*dst = new(T)
 	return json.Unmarshal(text, *dst)
@@ -112,7 +112,7 @@ var decoders = map[string]func(text []byte, rec *Record) error{
 	"relation":     func(text []byte, rec *Record) error { return decode(text, &rec.Relation) },
 }
 
-// setOwner sets the owner of the record.
+// setOwner sets the owner of the record, and clears the values that the store computes.
 func (r Record) setOwner(owner memory.Owner) {
 	switch {
 	case r.Conversation != nil:

@@ -20,7 +20,7 @@ const (
 	commentClose = " -->"
 )
 
-// Headings of the parts.
+// Headings of the parts of a Markdown file, and of facts without a category.
 const (
 	factsHeading         = "Facts"
 	otherCategory        = "Other"
@@ -29,7 +29,7 @@ const (
 	conversationsHeading = "Conversations"
 )
 
-// factParts lists the parts of the file with facts, by status.
+// factParts lists the parts of a Markdown file that contain facts, by status.
 var factParts = []struct {
 	heading  string
 	statuses []memory.Status
@@ -40,13 +40,13 @@ var factParts = []struct {
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
 
-// Group is a fact's position in a Markdown file, by status and category.
+// FactGroup is a fact's position in a Markdown file, by status and category.
 type Group struct {
 	part     int // index in factParts
 	category string
 }
 
-// GroupOf returns a fact's group.
+// FactGroupOf returns a fact's group.
 func GroupOf(f *memory.Fact) Group {
 	for i, s := range factParts {
 		if slices.Contains(s.statuses, f.Status) {
@@ -71,8 +71,8 @@ type markdownWriter struct {
 }
 
 // NewMarkdownWriter returns a writer of a single Markdown file. The order of the records must be:
-// the header, profile entries, contexts, facts by [Group], each before its relations, and
-// conversations, each before its summaries and turns.
+// the header; profile entries; contexts; facts sorted by [FactGroup], each followed by its relations;
+// conversations, each followed by its summaries and turns.
 func NewMarkdownWriter(out io.Writer) Writer { return &markdownWriter{out: out, topLevel: 2} }
 
 func (p *markdownWriter) Write(r Record) error {
@@ -205,7 +205,7 @@ func (p *markdownWriter) comment(v any) string {
 // escapedGreater is ">" in a JSON string; ">" occurs in JSON only in strings.
 const escapedGreater = `\u003e`
 
-// displayText returns a text on one line, with the marks "<!--" and "-->" broken up.
+// displayText returns a text on one line, with a space inside each "<!--" and "-->".
 func displayText(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")

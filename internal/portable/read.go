@@ -26,7 +26,7 @@ type Reader struct {
 	// Project is the project of facts and chats from other programs' exports; "" for none.
 	Project string
 
-	// ID derives the id of an item from another program's export. Equal parts have equal ids.
+	// DeriveID derives the id of an item from another program's export. Equal parts have equal ids.
 	ID func(parts ...string) string
 
 	// OnRecord is called with each record except the header. If it returns an error, reading stops.
@@ -149,7 +149,7 @@ func (r Reader) readJSONL(in io.Reader) error {
 	})
 }
 
-// emit calls OnRecord with a record. If the record is a header, it only checks format and version.
+// emit calls OnRecord with a record. For a header, it only checks the fields Format and Version.
 func (r Reader) emit(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {

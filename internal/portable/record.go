@@ -14,10 +14,10 @@ import (
 // Format is a file format for exports and imports.
 type Format string
 
-// The formats. The first three can be written; all except zips can be read.
+// The formats. JSONL, Markdown and Zip can be written. All formats except Zip can be read.
 const (
-	JSONL       Format = "jsonl"
-	Markdown    Format = "markdown"
+	JSONL       Format = "jsonl"        // one record as JSON per line
+	Markdown    Format = "markdown"     // one file for people to read and edit
 	Zip         Format = "zip"          // a zip of Markdown files
 	List        Format = "list"         // one fact per line, with or without bullets
 	ChatGPT     Format = "chatgpt"      // conversations.json
@@ -86,17 +86,17 @@ type Record struct {
 
 // Header is the first record of an export. It does not name the user whose memory was exported.
 type Header struct {
-	Type       string    `json:"type"`
-	Format     string    `json:"format"`
-	Version    int       `json:"version"`
+	Type       string    `json:"type"`    // always "header"
+	Format     string    `json:"format"`  // name of Loci's export format
+	Version    int       `json:"version"` // version of Loci's export format
 	ExportedAt time.Time `json:"exported_at"`
 	AsOf       time.Time `json:"as_of,omitzero"`
 	ValidAt    time.Time `json:"valid_at,omitzero"`
 	Project    string    `json:"project,omitempty"`
 }
 
-// NewHeader returns the header of an export. at is the time of the exported memory; project ""
-// means all projects.
+// NewHeader returns the header of an export. at contains the times for which memory was selected, or zero
+// times for the current memory; project "" means all projects.
 func NewHeader(exportedAt time.Time, at memory.At, project string) *Header {
 	return &Header{
 		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: exportedAt,

@@ -22,8 +22,8 @@ type zipWriter struct {
 }
 
 // NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
-// [NewMarkdownWriter]. Files without records are omitted. writeEmptyFacts always writes the file of
-// facts, to replace an older file.
+// [NewMarkdownWriter]. Files without records are omitted. If writeEmptyFacts is set, the file of facts is
+// written even without facts, to replace an older file.
 func NewZipWriter(out io.Writer, writeEmptyFacts bool) Writer {
 	return &zipWriter{zip: zip.NewWriter(out), needsFacts: writeEmptyFacts, nameCounts: map[string]int{}}
 }

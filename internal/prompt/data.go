@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// sampleData has one example of each type of data, and so defines the list of prompts. To check a prompt,
-// Loci fills the prompt with its sample.
+// sampleData has one example of the data of each prompt, and is thereby the list of all prompts. To check a
+// prompt, Loci fills the prompt with its sample.
 var sampleData = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -71,7 +71,7 @@ type Turn struct {
 // Reconcile is the data for reconcile.md.
 type Reconcile struct {
 	Facts      []FactLine // stored facts
-	Candidates []FactLine // candidates
+	Candidates []FactLine // new facts to compare with Facts
 }
 
 // FactLine is a fact with a short id, by which the model's reply names the fact.

@@ -4,12 +4,12 @@ import (
 	"strings"
 )
 
-// Form is the format in which a model replies that extracts and reconciles facts.
+// Form is the format of a model's replies when it extracts and reconciles facts.
 type Form string
 
 // The forms. For [Extract] and [Reconcile], [Set.Fill] uses the prompts of the set's form.
 const (
-	OpsForm      Form = "ops"      // extract.md; the reply is changes with the ids of the changed facts
+	OpsForm      Form = "ops"      // extract.md; the reply lists changes with the ids of the changed facts
 	LineForm     Form = "line"     // memory_extraction.md, then reconcile.md; the first reply is a fact or NOTHING
 	MemoriesForm Form = "memories" // memory_formation.md, then conflict_resolution.md; the first reply is a list of sentences
 )
@@ -47,7 +47,7 @@ func (s *Set) dataForForm(data Data) Data {
 	return data
 }
 
-// memoryExtraction is the data for memory_extraction.md.
+// memoryExtractionData is the data for memory_extraction.md, the prompt of LineForm.
 type memoryExtraction struct{ Extract }
 
 func (memoryExtraction) promptName() string { return "memory_extraction" }
@@ -63,7 +63,7 @@ func (d memoryExtraction) placeholderValues() map[string]string {
 	}
 }
 
-// memoryFormation is the data for memory_formation.md.
+// memoryFormationData is the data for memory_formation.md, the first prompt of MemoriesForm.
 type memoryFormation struct{ Extract }
 
 func (memoryFormation) promptName() string { return "memory_formation" }
@@ -72,7 +72,7 @@ func (d memoryFormation) placeholderValues() map[string]string {
 	return map[string]string{"existing_memories_list": linesOrNothing(factLines(d.Facts)), "user_message": roleText(d.Turns, "user")}
 }
 
-// conflictResolution is the data for conflict_resolution.md.
+// conflictResolutionData is the data for conflict_resolution.md, the second prompt of MemoriesForm.
 type conflictResolution struct{ Reconcile }
 
 func (conflictResolution) promptName() string { return "conflict_resolution" }
@@ -89,7 +89,7 @@ func (d conflictResolution) placeholderValues() map[string]string {
 	return map[string]string{"existing_memory": linesOrNothing(linesWithIDs(d.Facts)), "new_fact": linesOrNothing(new), "id": id}
 }
 
-// roleText returns the texts of the turns with this role, indented to set the texts off in the prompt.
+// roleText returns the texts of the turns with this role, indented to set them off in the prompt.
 func roleText(turns []Turn, role string) string {
 	var texts []string
 	for _, t := range turns {

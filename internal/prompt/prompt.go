@@ -38,7 +38,7 @@ type Data interface {
 	placeholderValues() map[string]string
 }
 
-// Set contains all prompts, which ask for replies in one form.
+// Set contains all prompts. The prompts that extract and reconcile facts ask for replies in one form.
 type Set struct {
 	form    Form
 	current *atomic.Pointer[promptFiles] // shared by all sets that [Set.WithForm] derives
@@ -50,8 +50,8 @@ type promptFiles struct {
 	variants []variant
 }
 
-// ReplaceWith replaces the prompts of the set, and of all sets that [Set.WithForm] derived from the set, with
-// source's prompts.
+// ReplaceWith replaces the prompts of s, and of all sets that [Set.WithForm] derived from s, with the prompts
+// of source.
 func (s *Set) ReplaceWith(source *Set) { s.current.Store(source.current.Load()) }
 
 func newSet(form Form, f promptFiles) *Set {
@@ -136,7 +136,7 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 // names must not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
 func (s *Set) ForModel(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models has the names of the models that receive the prompts for each purpose; "" if unknown.
+// Models names the models that receive the prompts for learning, for POST /query and for chats; "" if unknown.
 type Models struct{ Learn, Query, Chats string }
 
 func (m Models) modelFor(name string) string {
@@ -186,7 +186,7 @@ func Names() []string {
 	return names
 }
 
-// File describes a prompt in use.
+// PromptFile describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
 	Hash         string   `json:"hash"`               // hash of the file; stored in facts that a model extracted
@@ -219,7 +219,7 @@ func (s *Set) Files(folder string) []File {
 	return out
 }
 
-// File returns the prompt with this name, or the zero File.
+// File returns the prompt with this name, or the zero PromptFile.
 func (s *Set) File(name string) File {
 	for _, f := range s.Files("") {
 		if f.Name == name {

@@ -18,7 +18,7 @@ func (v *Vault) ApplyEdit(ctx context.Context, e vaultstore.Edit) (string, error
 		return "", memory.Errorf(memory.Conflict, "%s", e.Conflict)
 	}
 	edit := v.fileEditOf(e)
-	if restoresFact(e) { // the fact may have been restored already, with its turns
+	if restoresFact(e) { // restoreFacts may have restored the fact and its turns already
 		now, err := v.engine.Get(ctx, e.Owner, e.Stored.Fact.ID)
 		if err != nil {
 			return "", err

@@ -60,7 +60,7 @@ func (g *vaultGit) run(ctx context.Context) {
 	}
 }
 
-// waitUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
+// waitUntilUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
 func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
 	lull := time.NewTimer(commitDelay)
 	defer lull.Stop()
@@ -76,7 +76,7 @@ func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
 	}
 }
 
-// Begin makes the vault a git repository unless it is in a repository, and commits its content
+// Init makes the vault a git repository unless it is in a repository, and commits its content
 // before Loci changes anything.
 func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
@@ -103,7 +103,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if err := g.Commit(ctx); err != nil || g.hasFirstCommit {
 		return err
 	}
-	if isNew { // the empty commit includes no other staged files, since the repository is new
+	if isNew { // the vault is empty, so the first commit is too
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
 	g.hasFirstCommit = true
@@ -113,7 +113,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the trailer of a commit message with the time of the last memory change it lists.
+// untilTrailer is the trailer of a commit message with the time of the last memory change in the message.
 const untilTrailer = "Loci-Until"
 
 // Commit commits the vault's files that changed since the last commit.
@@ -124,7 +124,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 		return err
 	}
 	if unmerged, err := g.runGit(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
-		return err // adding files would complete a person's merge
+		return err // wait until the person completes the merge, which git add would mark as resolved
 	}
 	if _, err := g.runGit(ctx, "add", "--all", "--", "."); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits with a message. until is the time of the last memory change that the message lists.
+// commitWithMessage runs git commit. listedUntil is the time of the last memory change in the message.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, moreArgs ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, moreArgs...)
 	if name, _ := g.runGit(ctx, "config", "user.email"); name == "" {

@@ -47,7 +47,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // the recipient hid the fact, so it is shared already
+			if slices.Contains(with, o) { // shared already: the conflict is that the recipient hid the fact
 				continue
 			}
 		}

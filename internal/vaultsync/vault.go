@@ -31,7 +31,7 @@ type Vault struct {
 
 	mu               sync.Mutex                       // locked while a report is applied; guards the fields below
 	addedFacts       map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
-	refusals         map[string]string                // why edits were refused, by path of the file
+	refusals         map[string]string                // why edits were refused, by path of the edited file
 	previousWarnings map[string]bool                  // warnings of the previous report
 	currentWarnings  map[string]bool                  // warnings of the current report
 }
@@ -55,8 +55,8 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	return store, nil
 }
 
-// removeStaleIndexes removes the indexes if the database is missing or empty: a database rebuilt
-// from the vault may have other versions.
+// removeStaleIndexes removes the indexes if the database is missing or empty: Loci then rebuilds the
+// database from the vault, and the versions in the indexes do not fit the new database.
 func removeStaleIndexes(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -126,8 +126,8 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// ScanAndApply compares the folder with memory once and applies people's edits, with the option
-// ConfirmDeletions also the deletion of many files.
+// ScanAndApply compares the folder with memory once and applies people's edits. If o.ConfirmDeletions is
+// set, it also forgets the memories of many deleted files at once.
 func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,7 +143,7 @@ func (v *Vault) ScanWithReasons(ctx context.Context, confirmDeletions bool) (vau
 	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirmDeletions, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{DeletionDelay: vaultstore.DeletionDelay}) // compare again, after the edits were answered
+	r, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{DeletionDelay: vaultstore.DeletionDelay}) // list the conflict files of refused edits too
 	reasons := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -170,7 +170,7 @@ func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forgetDeleted(ctx, v.Store.StillMissing(deleted)); err != nil { // skips files that were missing only briefly
+	if err := v.forgetDeleted(ctx, v.Store.StillMissing(deleted)); err != nil { // StillMissing omits files that are back
 		return err
 	}
 	if err := v.restoreFacts(ctx, edits); err != nil {
@@ -186,7 +186,7 @@ func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
 	return nil
 }
 
-// addedFacts returns the ids of the facts that edits add, by owner.
+// addedFactIDs returns the ids of the facts that edits add, by owner.
 func addedFacts(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	byOwner := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
@@ -217,7 +217,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // some memory of the erased owner remains
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // a closed user's memory cannot change, even if an erasure left some
 		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case isFinalError(err):

@@ -18,13 +18,13 @@ import (
 type RestoreResult struct {
 	Run         string // id of the run that forgot the memories
 	Restored    int    // number of restored memories: facts and turns
-	NotRestored int    // number of the run's facts that contradict later facts, and of turns that state facts that stay forgotten
+	NotRestored int    // number of memories that stay forgotten: facts that contradict later facts, and turns that state forgotten facts
 }
 
 // RestoreFacts restores the facts of files that were deleted and are back, and the turns that state
 // these facts but no fact that stays forgotten. It skips turns of deleted chats, facts that changed
-// since the deletion, and facts that contradict later facts. Other edits in the files are applied if
-// they cannot contradict other facts. A second call with the same key changes nothing.
+// since the deletion, and facts that contradict later facts. It also applies a person's edits of fields that
+// cannot contradict other facts, such as tags. A second call with the same key changes nothing.
 func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]RestoreResult, error) {
 	ctx = memory.ForWrite(ctx)
 	release, err := e.Compare.LockDecisions(ctx, owner)
@@ -61,7 +61,7 @@ func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []Fi
 }
 
 // forgotWithFile reports whether a change forgot a fact and its turns because the fact's file was
-// deleted. It is false if the fact's text changed too, or if the fact ended without its turns.
+// deleted. It is false if the change also changed the fact's text, or did not forget its turns.
 func forgotWithFile(c memory.Change) bool {
 	before := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && before != nil && before.Content == c.After.Fact.Content &&
@@ -106,17 +106,17 @@ type restoration struct {
 	e      *Files
 	owner  memory.Owner
 	result RestoreResult
-	toUndo []memory.Change // changes of that run which restore will undo
+	toUndo []memory.Change // changes to undo, all by the run that forgot the facts
 
-	restoringIDs   map[string]bool // ids of facts to restore, including facts of other runs
+	restoringIDs   map[string]bool // ids of the facts to restore, including facts that other runs forgot
 	edits          map[string]FileEdit
-	restoredFacts  []memory.Fact   // facts of that run which are restored
+	restoredFacts  []memory.Fact   // facts to restore that the run forgot
 	stillForgotten []memory.Fact   // facts that stay forgotten
-	toSummarize    map[string]bool // ids of conversations to summarize again: a turn is restored, and that run forgot the summary
+	toSummarize    map[string]bool // ids of conversations to summarize again: they get a turn back, and the run forgot their summary
 }
 
-// withFileEdits returns a restored fact with the other edits of its file, if the edits cannot
-// contradict other facts. Otherwise it returns the fact, and the edits are applied later.
+// withFileEdits returns the restored fact f with the edits in its file, if these change only fields that cannot
+// contradict other facts, such as tags. Otherwise it returns f, and the edits are applied later.
 func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	edit, hasEdit := r.edits[f.ID]
 	if !hasEdit {
@@ -170,8 +170,8 @@ func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Ch
 	return nil
 }
 
-// collectStillForgotten reads the facts that this run or a later run forgot and that stay forgotten: turns that
-// state such a fact are not restored.
+// collectStillForgotten adds to stillForgotten the facts that changes forgot and that will stay forgotten.
+// A turn that states such a fact is not restored.
 func (r *restoration) collectStillForgotten(ctx context.Context, changes []memory.Change) error {
 	var ids []string
 	for _, c := range changes {
@@ -191,7 +191,7 @@ func (r *restoration) collectStillForgotten(ctx context.Context, changes []memor
 	return nil
 }
 
-// collectTurns adds forgotten turns that are sources only of restored facts and did not change since.
+// collectTurns adds to changesToUndo the unchanged forgotten turns whose facts are all restored.
 func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgottenChanges {
@@ -216,7 +216,7 @@ func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memor
 			r.result.NotRestored++
 			continue
 		}
-		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // the chat was deleted later
+		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // the chat was deleted after its turn was forgotten
 			continue
 		} else if err != nil {
 			return err
@@ -235,11 +235,11 @@ func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memor
 	return nil
 }
 
-// maxComparisons limits the pairs of turns and facts whose texts are compared. With more pairs, only
-// turns in the provenance of the facts are restored.
+// maxComparisons limits the pairs of turns and facts whose texts are compared. With more pairs, no texts
+// are compared, and a turn is only restored if the provenance of a restored fact lists it.
 const maxComparisons = 100_000
 
-// isSourceOf returns a function that reports whether a fact was learned from the turn m or, if
+// isSourceOf returns a function that reports whether a fact was learned from a turn or, if
 // compareText is set, whether the turn states the fact.
 func isSourceOf(m memory.Memory, compareText bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {

@@ -31,7 +31,7 @@ func (e *Files) applyContextEdit(ctx context.Context, edit FileEdit) (string, er
 	}
 	needed := stored == nil || next != *stored
 	next.UpdatedAt = e.Time()
-	if edit.FromOtherMachine { // the contexts differ, so a change is needed
+	if edit.FromOtherMachine { // store the file's time even if all other fields are equal
 		needed, next.UpdatedAt = true, memory.Time(content.UpdatedAt)
 	}
 	return e.applyChange(ctx, edit, action, memory.State{Context: &next}, needed)

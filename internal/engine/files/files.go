@@ -17,23 +17,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FileEdit is a person's edit of a vault's file: the stored memory, empty for an added file, and the
-// content of the file, empty for a deleted file.
+// FileEdit is a person's edit of a vault's file. Stored is the memory in the store, empty for an added
+// file; Content is the content of the file, empty for a deleted file.
 type FileEdit struct {
 	Owner          memory.Owner
 	IdempotencyKey string // a second edit with the same key changes nothing
 	Stored         memory.FileContent
 	Content        memory.FileContent
 
-	// Restored means that the file equals an earlier version by Loci. All its fields are applied,
-	// even fields that only Loci maintains. If the file ends its fact, the fact's turns stay active.
+	// Restored means that the file equals an earlier version that Loci wrote. All its fields are applied,
+	// even fields that only Loci maintains. If that version's fact is inactive, its turns still stay active.
 	Restored bool
 
-	// FromOtherMachine means that another machine's Loci wrote the file, later than this machine's
-	// stored state. Fields that only Loci maintains are applied too, except turns.
+	// FromOtherMachine means that another machine's Loci wrote the file, later than this machine changed
+	// the memory. Fields that only Loci maintains are applied too.
 	FromOtherMachine bool
 
-	// AddedFacts are the ids of facts whose files were added in the same scan.
+	// AddedFactIDs are the ids of the facts whose files were added in the same scan.
 	AddedFacts map[string]bool
 
 	// MovedAcross means that the file was moved to or from the folder of deleted memories.
@@ -54,11 +54,11 @@ var errTurnEdited = memory.Errorf(memory.Invalid, "messages cannot be edited: de
 
 // ApplyEdit applies an edit and returns the memory's target. It ignores changes of fields that only
 // Loci maintains: a fact's source, provenance and times. New text counts as written by the person, and
-// supersedes the facts that it contradicts. A deleted file forgets its memory as
-// [curate.Curator.Forget] does, and a restored file restores its memory.
+// supersedes the facts that it contradicts. For a deleted file it forgets the memory as
+// [curate.Curator.Forget] does, and for a restored file it restores the memory.
 //
 // It returns [memory.Invalid] for an invalid edit, [memory.Conflict] if Loci changed the same text
-// meanwhile, and [memory.Duplicate] if another live fact has the new text.
+// meanwhile, and [memory.Duplicate] if another active or pending fact has the text.
 func (e *Files) ApplyEdit(ctx context.Context, edit FileEdit) (target string, err error) {
 	ctx = memory.ForWrite(ctx)
 	switch stored, content := edit.Stored, edit.Content; {
@@ -91,7 +91,7 @@ func (f FileEdit) reason(action memory.Action) string {
 		return "written in a file"
 	case memory.ActionUpdate:
 		return editedInFile
-	case memory.ActionApprove, memory.ActionReject: // the same reasons as in [curate.Curator.Judge]
+	case memory.ActionApprove, memory.ActionReject: // [curate.Curator.Judge] gives changes the same reasons
 		return string(action) + " by a person"
 	}
 	switch {
@@ -154,7 +154,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, edits []FileEdit
 	return err
 }
 
-// applyChange applies an edit's change if needed is set, and returns the memory's target.
+// applyChange applies an edit's change if isNeeded is set, and returns the memory's target.
 func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
@@ -254,7 +254,7 @@ func (e *Files) applyFactEdit(ctx context.Context, edit FileEdit) error {
 }
 
 // tryFactEdit applies a file's content to its fact in one run, or returns [memory.Conflict]. New
-// text supersedes the facts that it contradicts, unless the same edit ends the fact.
+// text supersedes the facts that it contradicts, unless the edit also makes the fact inactive.
 func (e *Files) tryFactEdit(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
 	f, err := e.Fact(ctx, edit.Owner, edit.Stored.Fact.ID)
@@ -306,7 +306,7 @@ func (e *Files) applyTurnEdit(ctx context.Context, edit FileEdit) (string, error
 	stored, content := edit.Stored.Turn, edit.Content.Turn
 	switch {
 	case stored == nil:
-		return "", memory.Errorf(memory.Invalid, "messages come from chats: write facts into a facts folder")
+		return "", memory.Errorf(memory.Invalid, "a file cannot add a message: write a fact into a facts folder")
 	case strings.TrimSpace(content.Content) != strings.TrimSpace(stored.Content):
 		return "", errTurnEdited
 	case stored.Status == memory.Active && content.Status != memory.Active:
@@ -362,7 +362,7 @@ func (e *Files) applyProfileEdit(ctx context.Context, edit FileEdit) (string, er
 		next.Tokens = text.EstimateTokens(value)
 	}
 	next.Value, next.Status, next.UpdatedAt = value, content.Status, e.Time()
-	if edit.FromOtherMachine { // the entries differ, so a change is needed
+	if edit.FromOtherMachine { // store the file's time even if all other fields are equal
 		needed, next.Tokens, next.UpdatedAt = true, content.Tokens, memory.Time(content.UpdatedAt)
 	}
 	return e.applyChange(ctx, edit, action, memory.State{Profile: &next}, needed)

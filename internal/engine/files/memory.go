@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with an owner's files by path, and stores all changes that edit makes in one run.
-// A moved file keeps its ID; a file without an ID is new. After a conflict, edit is called again.
+// EditFiles calls edit with the files of an owner's memory tool, by path, and stores the changes that edit
+// makes in one run. A moved file keeps its ID; a file without an ID is new. After a conflict it starts again.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	release, err := e.ConversationLocks.Lock(ctx, owner, core.FilesRoot)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(fil
 	})
 }
 
-// fileChanges returns the changes from the old files, by id, to the new files, by path.
+// fileChanges returns the changes that turn oldFiles, by id, into newFiles, by path.
 func (e *Files) fileChanges(owner memory.Owner, oldFiles, newFiles map[string]memory.Context) ([]memory.Change, error) {
 	const reason = "written by the memory tool"
 	var out []memory.Change

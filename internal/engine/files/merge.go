@@ -35,7 +35,7 @@ func (f FileEdit) mergedFact(e *Files, fact memory.Fact) (memory.Fact, error) {
 		next.Subject, next.Attribute, next.Confidence, next.ValidTo = content.Subject, content.Attribute, content.Confidence, content.ValidTo
 		next.ObservedAt, next.ObservedSeq = content.ObservedAt, content.ObservedSeq
 	}
-	// Loci on another machine never changes the text of a learned fact.
+	// A fact learned on this machine keeps its source while its text is the same.
 	if learned := stored.Source == memory.Extracted && strings.TrimSpace(content.Content) == strings.TrimSpace(stored.Content); f.FromOtherMachine && !learned {
 		next.Source = localSource(content.Source)
 	}
@@ -58,8 +58,8 @@ func actionForStatus(before, after memory.Status) memory.Action {
 	return memory.ActionUpdate
 }
 
-// mergeFact applies a person's changes, the difference of base and edited, to fact f with Loci's
-// concurrent changes. It returns an error if both sides changed the text.
+// mergeFact applies a person's changes to f, the current fact: the person opened base and saved edited.
+// It returns an error if the person and Loci both changed the text of base.
 func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	if content, err := e.CheckText("the file", edited.Content); err != nil {
 		return f, err
@@ -79,7 +79,7 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 		if f.Status == memory.Active {
 			f.Trust = memory.TrustPerson
 		}
-		if base.Status == memory.Pending && f.Status == memory.Active { // the rule of [curate.Curator.Judge]
+		if base.Status == memory.Pending && f.Status == memory.Active { // an approved fact is certain, as in [curate.Curator.Judge]
 			f.Confidence = 1
 		}
 		if f.Status.Live() && !base.Status.Live() {
@@ -122,8 +122,8 @@ func sameEditableFields(f, g memory.Fact) bool {
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// adjustEnding adjusts an edit that ends a fact to the current fact f: an ended fact does not end
-// again, and a replacement must exist. turnsStay means that the fact's turns are not forgotten.
+// adjustStatusEdit adjusts an edit that makes a fact inactive. If f, the current fact, is inactive already, it
+// is not retired again; a missing replacement means retired. turnsStay means that f's turns stay active.
 func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
 	stored, content := edit.Stored.Fact, *edit.Content.Fact
 	if !stored.Status.Live() || content.Status.Live() {
@@ -142,7 +142,7 @@ func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) 
 	return edit, turnsStay, nil
 }
 
-// localFact returns the fact of another machine's file as this machine stores it.
+// localFact returns the fact to store on this machine for the fact in another machine's file.
 func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
 	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
@@ -175,7 +175,7 @@ func (e *Files) relatedChanges(ctx context.Context, run *memory.Run, f memory.Fa
 	return related, err
 }
 
-// checkReplacement returns a superseded fact. If its replacement is missing, the fact is retired instead.
+// checkReplacement returns a superseded fact unchanged, or as retired if its replacement is missing.
 func (e *Files) checkReplacement(ctx context.Context, edit FileEdit, fact memory.Fact) (memory.Fact, error) {
 	if edit.AddedFacts[fact.SupersededBy] && fact.SupersededBy != fact.ID {
 		return fact, nil

@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		needed.jobs = append(needed.jobs, run.Lease.Job)
 	}
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
-		if run.Check(owner, changes...) != nil { // for an invalid run, load only whether a run with its id was applied
+		if run.Check(owner, changes...) != nil { // an invalid run needs no data except the record of an applied run with its id
 			return s.fetchNeeded(ctx, owner, data, neededIDs{runID: run.ID})
 		}
 		return s.fetchNeeded(ctx, owner, data, needed)
@@ -87,8 +87,8 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, s.translate(err)
 }
 
-// fetchForErasure loads the data for an erasure: the memories to erase, the conversations, journal entries
-// and jobs that may quote these memories, and all changes for which a model gave a reason.
+// fetchForErasure loads the data for an erasure: the memories to erase; the conversations, journal entries and
+// jobs that may quote one of them; and all changes with a model's reason, which may quote any memory.
 func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *ownerdata.Data, run memory.Run, ids []string) error {
 	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}
 	needed.addJobs(run.Jobs)

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// registry encodes times by [toMicros], and a fact's core setting as true for always, else as text.
+// registry encodes times by [toMicros], and a [memory.Core] as true if it is CoreAlways, otherwise as text.
 var registry = newRegistry()
 
 func newRegistry() *bson.Registry {

@@ -24,18 +24,18 @@ import (
 type commitDoc struct {
 	ID            string       `bson:"_id"` // owner and seq
 	Owner         memory.Owner `bson:"owner"`
-	Seq           int64        `bson:"seq"` // number of commits
-	Version       int64        `bson:"version"`
+	Seq           int64        `bson:"seq"`               // number of the commit among the owner's commits, from 1
+	Version       int64        `bson:"version"`           // the owner's version
 	LastWrite     time.Time    `bson:"clock"`             // time of the last write
 	OldestVersion int64        `bson:"horizon,omitempty"` // oldest version for which Since works
 	ErasedAt      time.Time    `bson:"erased"`            // time of the last erasure; zero for none
 	TombstoneKey  string       `bson:"secret"`            // key of the tombstones' hashes
-	Attempt       string       `bson:"attempt"`           // random id of the write
+	Attempt       string       `bson:"attempt"`           // random id of the write, also in its parts
 	Pending       bool         `bson:"pending"`           // whether documents may still be missing in their collections
 }
 
-// maxCommits is the number of commits that are stored for each owner. A writer finds its own commit,
-// if the database did not answer, unless maxCommits later commits followed.
+// maxCommits is the number of latest commits that are stored for each owner. If the database does not answer
+// an insert of a commit, the writer looks for its commit among them.
 const maxCommits = 8
 
 func (h commitDoc) emptyData() *ownerdata.Data {
@@ -56,7 +56,7 @@ type commitPart struct {
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"`
 	Attempt string       `bson:"attempt"`
-	Number  int          `bson:"part"`
+	Number  int          `bson:"part"` // index of the part in its commit
 	Writes  []docWrite   `bson:"ops"`
 }
 
@@ -69,8 +69,8 @@ const (
 // loadFunc loads the part of an owner's data that a write or a read needs.
 type loadFunc func(ctx context.Context, s *ownerdata.Data) error
 
-// write loads a part of the owner's data, calls do with a copy, and commits do's changes of the copy.
-// If another server wrote meanwhile, write repeats all steps.
+// write loads a part of the owner's data, calls do with a copy of the data, and commits the changes that
+// do made in the copy. If another server wrote meanwhile, write repeats all steps.
 func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(changed *ownerdata.Data) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -99,13 +99,13 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 	return s.translate(err)
 }
 
-// stripe has this process's locks for some owners, so that concurrent calls rarely conflict.
+// lockStripe has the locks for the owners with one hash: this process's calls wait instead of conflicting.
 type stripe struct {
 	writeLock  sync.Mutex   // locked during a write
 	commitLock sync.RWMutex // locked from a commit until its documents are written
 }
 
-// acquireLock waits for a lock until ctx ends: a write locks it as long as the database is unavailable.
+// acquireLock waits for a lock until ctx ends: a write keeps its lock while the database is unavailable.
 func acquireLock(ctx context.Context, tryLock func() bool) error {
 	for wait := 100 * time.Microsecond; !tryLock(); wait = min(2*wait, retry.FirstWait) {
 		if err := retry.Sleep(ctx, wait); err != nil {
@@ -133,7 +133,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadF
 	}
 	changed := before.Clone()
 	if err := do(changed); err != nil {
-		now, readErr := s.lastCommit(ctx, owner) // do's error is ignored if its data changed during the read
+		now, readErr := s.lastCommit(ctx, owner) // if another server changed the data meanwhile, repeat instead of returning err
 		return now.Seq == last.Seq && !now.Pending, errors.Join(readErr, errorIfUnchanged(now, last, err))
 	}
 	ops, err := changedDocs(owner, last.Seq+1, before, changed)
@@ -199,7 +199,7 @@ func (s *Store) insertCommit(ctx context.Context, newCommit commitDoc) (done boo
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
 	}
-	var stored commitDoc // after a duplicate key: perhaps an earlier, unanswered attempt of this commit
+	var stored commitDoc // a duplicate key may be this commit, inserted by an attempt without an answer
 	if err := s.collection(commits).FindOne(ctx, idFilter(newCommit.ID)).Decode(&stored); err != nil || stored.Attempt != newCommit.Attempt {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
@@ -210,7 +210,7 @@ func (s *Store) insertCommit(ctx context.Context, newCommit commitDoc) (done boo
 	if err != nil || last.Seq == newCommit.Seq || !stored.Pending {
 		return err == nil, err
 	}
-	// The seq was free only because its old commit had been removed, after many later commits.
+	// Other servers committed so often that the earlier commit with this seq was deleted already.
 	_, err = s.collection(commits).DeleteOne(ctx, bson.M{"_id": newCommit.ID, "attempt": newCommit.Attempt})
 	return false, err
 }
@@ -262,8 +262,8 @@ func (s *Store) completeCommit(ctx context.Context, c commitDoc, pieces []commit
 	})
 }
 
-// writeDocs writes documents, and replaces only documents of lower seqs. It inserts new documents
-// without a look-up, since they rarely exist.
+// writeDocs writes documents, and replaces only documents of lower seqs. It inserts documents that are marked
+// IsNew without a look-up; if one exists already, which is rare, a second call replaces it.
 func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, writes []docWrite) error {
 	models := make([]mongo.WriteModel, len(writes))
 	for i, o := range writes {
@@ -283,7 +283,7 @@ func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, wri
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := writes[e.Index]; o.IsNew { // this or a later commit wrote the document, or an erasure left it
+		if o := writes[e.Index]; o.IsNew { // this or a later commit wrote the document already, or an erasure emptied it
 			existing = append(existing, docWrite{Collection: collection, Doc: o.Doc})
 		}
 	}
@@ -312,8 +312,8 @@ func (s *Store) lastCommit(ctx context.Context, owner memory.Owner) (commitDoc, 
 // does.
 const otherServerTimeout = 500 * time.Millisecond
 
-// lastCompletedCommit waits until an owner's last commit is complete, and returns this commit. It
-// completes an abandoned commit.
+// lastCompletedCommit waits until an owner's last commit is complete, and returns this commit. After
+// otherServerTimeout it completes the commit itself.
 func (s *Store) lastCompletedCommit(ctx context.Context, owner memory.Owner) (commitDoc, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.MaxWait) {
@@ -352,7 +352,7 @@ func (s *Store) lastCompletedCommit(ctx context.Context, owner memory.Owner) (co
 }
 
 const (
-	// maxReads limits the attempts of a read, each of which fails if the data changes meanwhile.
+	// maxReads limits the attempts of a read. An attempt fails if the data changes meanwhile.
 	maxReads = 200
 	// attemptsBeforeBlock is the number of attempts after which a read blocks this process's commits.
 	attemptsBeforeBlock = 3
@@ -381,7 +381,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 // tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*ownerdata.Data, error) {
 	locks := s.stripeOf(owner)
-	if err := acquireLock(ctx, locks.commitLock.TryRLock); err != nil { // locked until commits of this process are complete
+	if err := acquireLock(ctx, locks.commitLock.TryRLock); err != nil { // wait until this process's commits are complete
 		return nil, err
 	}
 	if blockCommits {
@@ -416,7 +416,7 @@ func changedDocs(owner memory.Owner, seq int64, old, changed *ownerdata.Data) ([
 	for target, image := range old.States {
 		if _, there := changed.States[target]; !there {
 			in, _ := stateDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // reads filter by owner and ignore a document without one
+			d.add(in, false, d.header(target)) // reads skip a document without an owner
 		}
 	}
 	for id, t := range changed.Turns {

@@ -18,9 +18,9 @@ import (
 
 // header has the first fields of every document written by commits.
 type header struct {
-	Key      string `bson:"_id"`  // owner and target: see keyOf
+	Key      string `bson:"_id"`  // owner and target: see docID
 	Seq      int64  `bson:"seq"`  // seq of the commit that wrote the document
-	UserName string `bson:"user"` // the owner's name: the user in the platform's programs
+	UserName string `bson:"user"` // the owner's name, for the chat platform's programs
 }
 
 // embedding is a vector in the document of its memory.
@@ -29,14 +29,14 @@ type embedding struct {
 	Data  []byte `bson:"data"` // float16 values, little endian
 }
 
-// The documents of each collection: a type of package memory, with the field names of its tags, and
-// additional fields for queries and for the platform's programs.
+// The types of documents, one for each collection. A document has the fields of a type of package memory,
+// named by their bson tags, and further fields for queries and for the chat platform's programs.
 type (
 	factDoc struct {
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the fact's hash; "" if the fact is not live
+		Live    string       `bson:"live,omitempty"` // the fact's hash; "" if the fact is neither active nor pending
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
@@ -49,23 +49,23 @@ type (
 	}
 	turnDoc struct {
 		Header    header        `bson:",inline"`
-		User      string        `bson:"user_id"`
+		User      string        `bson:"user_id"` // the owner's name
 		Turn      memory.Turn   `bson:",inline"`
-		Timestamp bson.DateTime `bson:"timestamp"`
-		Embedding []float32     `bson:"embedding"`
+		Timestamp bson.DateTime `bson:"timestamp"` // creation time of the turn
+		Embedding []float32     `bson:"embedding"` // one of Vectors, for the chat platform's programs
 		Vectors   []embedding   `bson:"vectors,omitempty"`
 	}
 	summaryDoc struct {
 		Header    header         `bson:",inline"`
 		Owner     memory.Owner   `bson:"owner"`
-		User      string         `bson:"user_id"`
-		Session   string         `bson:"session_id"`
+		User      string         `bson:"user_id"`    // the owner's name
+		Session   string         `bson:"session_id"` // id of the conversation
 		ID        string         `bson:"id"`
 		Status    memory.Status  `bson:"status"`
 		Version   int64          `bson:"version"`
 		Created   time.Time      `bson:"created"`
-		Summaries []summaryEntry `bson:"summaries"` // always one entry
-		CreatedAt bson.DateTime  `bson:"created_at"`
+		Summaries []summaryEntry `bson:"summaries"`  // always one entry
+		CreatedAt bson.DateTime  `bson:"created_at"` // same time as Created, for the chat platform's programs
 		Vectors   []embedding    `bson:"vectors,omitempty"`
 	}
 	summaryEntry struct {
@@ -74,7 +74,7 @@ type (
 	}
 	profileDoc struct {
 		Header    header              `bson:",inline"`
-		User      string              `bson:"user_id"`
+		User      string              `bson:"user_id"` // the owner's name
 		Profile   memory.ProfileEntry `bson:",inline"`
 		UpdatedAt bson.DateTime       `bson:"updated_at"`
 	}
@@ -88,7 +88,7 @@ type (
 	}
 	conversationDoc struct {
 		Header       header              `bson:",inline"`
-		User         string              `bson:"user_id"`
+		User         string              `bson:"user_id"` // the owner's name
 		Conversation memory.Conversation `bson:",inline"`
 		CreatedAt    bson.DateTime       `bson:"created_at"`
 		UpdatedAt    bson.DateTime       `bson:"updated_at"`
@@ -99,7 +99,7 @@ type (
 	}
 	changeDoc struct {
 		Header  header        `bson:",inline"`
-		Ordinal int           `bson:"ordinal"`
+		Ordinal int           `bson:"ordinal"` // position of the change in its run, from 1
 		Target  string        `bson:"target"`
 		Change  memory.Change `bson:",inline"`
 	}
@@ -114,11 +114,11 @@ type (
 		Header header       `bson:",inline"`
 		Owner  memory.Owner `bson:"owner"`
 		Turn   string       `bson:"turn"`
-		Mark   string       `bson:"mark"`
+		Mark   string       `bson:"mark"` // keyed hash of the turn's text
 	}
 )
 
-// keyOf returns the _id of an owner's document. Profile keys are hashed, since an erasure must
+// docID returns the _id of an owner's document. Profile keys are hashed, since an erasure must
 // remove their text.
 func keyOf(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
@@ -162,7 +162,7 @@ func stateDoc(h header, i memory.State, vectors []embedding) (string, any) {
 	}
 }
 
-// Each method take adds the document's content to an owner's data.
+// The methods addTo add the content of a document to an owner's data.
 
 func (d *factDoc) take(data *ownerdata.Data) {
 	addState(data, memory.State{Fact: &d.Fact}, d.Vectors)
@@ -242,7 +242,7 @@ func vectorsOf(data *ownerdata.Data) map[string][]embedding {
 	return byMemory
 }
 
-// targetKey returns the target of a journal entry, with a hash instead of a profile key.
+// hashedTarget returns the target of a journal entry, with a hash instead of a profile key.
 func targetKey(target string) string {
 	if strings.HasPrefix(target, "profile:") {
 		return keyOf("", target)

@@ -19,8 +19,8 @@ const pollInterval = time.Second
 // clockInterval is the interval of reading the server's clock.
 const clockInterval = time.Minute
 
-// Listen calls the functions of [Store.OnErase] after other servers' erasures, and wake when
-// another server queued a job, until ctx ends.
+// Until ctx ends, Listen calls the functions of [Store.OnErase] after other servers' erasures, and calls
+// wake after another server queued a job.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	polls := time.NewTicker(pollInterval)
 	defer polls.Stop()

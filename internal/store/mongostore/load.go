@@ -33,8 +33,8 @@ func decodeInto[D any, P interface {
 	return err
 }
 
-// memoryCollections lists the collections of searchable memories. collectionByKind maps kinds of
-// targets to collections.
+// memoryCollections lists the collections of searchable memories. collectionByKind maps the kinds in
+// targets, such as "fact" in fact:ID, to collections.
 var (
 	memoryCollections = []string{facts, links, summaries, turns}
 	collectionByKind  = map[string]string{
@@ -82,7 +82,7 @@ func (s *Store) fetch(ctx context.Context, data *ownerdata.Data, filter bson.M, 
 // maxKeys limits the number of keys in one query.
 const maxKeys = 5000
 
-// fetchIDs adds the documents with these ids to an owner's data. kinds are kinds of targets.
+// fetchIDs adds the documents with these ids to an owner's data. kinds are keys of collectionByKind.
 func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *ownerdata.Data, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for chunk := range slices.Chunk(ids, maxKeys) {
@@ -117,8 +117,8 @@ func addNonEmpty(filter bson.M, fields map[string]string) {
 	}
 }
 
-// withoutVectors is for reads without a write: a write replaces whole documents, so it must have read
-// their vectors. withVectors omits only the field embedding, which only other programs read.
+// withoutVectors is for calls that only read. A call that also writes replaces whole documents, so it must
+// read their vectors: withVectors omits only the field embedding, which is for other programs.
 var (
 	omitVectors    = bson.M{"vectors": 0, "embedding": 0}
 	withoutVectors = options.Find().SetProjection(omitVectors)
@@ -129,8 +129,8 @@ var (
 type neededIDs struct {
 	runID         string
 	targets       []string // in the form of [memory.State.Target]
-	memories      []string // ids of memories of any kind
-	hashes        []string // hashes of live facts
+	memories      []string // ids of facts, links, turns and summaries
+	hashes        []string // hashes of active and pending facts
 	jobs          []string
 	conversations []string
 }

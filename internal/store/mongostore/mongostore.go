@@ -1,7 +1,7 @@
-// Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of a given
-// chat platform and collections of its own. Package ownerdata implements reads and writes on a
-// [ownerdata.Data], an owner's data in RAM; this package loads the data and commits the changes. It
-// does not search: an in-memory index reads changes by Since.
+// Package mongostore is a [memory.Store] on a MongoDB server. The collections sessions, vectors, summaries and
+// memories also have the fields that the programs of an existing chat platform read. Package ownerdata
+// implements reads and writes on a [ownerdata.Data], an owner's data in RAM; this package loads the data and
+// commits the changes. It does not search: an in-memory index reads changes by Since.
 //
 // # Writes
 //
@@ -9,8 +9,8 @@
 // in the collection parts. Then it inserts a document in commits whose _id is the owner and the next
 // seq, the number of the owner's commit. This insert is the commit; of two concurrent inserts the
 // second fails. Afterwards the writer copies the documents from parts to the other collections, and
-// replaces only documents of a lower seq, so that any server can repeat the copying. Then the commit
-// is no longer pending. A server that finds a pending commit of a dead writer first completes it.
+// replaces only documents of a lower seq, so that any server can repeat the copying. Then it clears the
+// commit's field pending. A server that finds a pending commit of a dead writer first completes it.
 //
 // If the database does not answer an insert, the writer looks for its commit in commits, which
 // contains the last few commits of each owner.
@@ -22,16 +22,16 @@
 //
 // # Collections
 //
-// Each index begins with the owner, except the indexes to find the next job, other servers' erasures
-// and jobs, and the traces that show a fact. Times are microseconds since the year 1 in UTC; date
-// fields of the platform are also BSON dates. Package memory defines all other fields.
+// Each index begins with the owner, except the indexes for the next job, for other servers' erasures and
+// jobs, and for the traces that show a fact. Times are microseconds since the year 1 in UTC; the chat
+// platform's date fields are BSON dates. Package memory defines all other fields.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
 //	vectors     session_id, user_id, message_index, role, content, embedding, timestamp | every turn, with or without
 //	            an embedding: id, parent, chain, status, created, recorded, learned, vectors (float16, by model)
 //	summaries   session_id, user_id, summaries (one: t, text, message_count, model), created_at
 //	memories    user_id, key, value, tokenCount, updated_at | the profile
-//	facts       owner, id | fields of memory.Fact; live: the hash, only while the fact is live
+//	facts       owner, id | fields of memory.Fact; live: the hash, only while the fact is active or pending
 //	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins, audit
 //	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
 //	parts       owner, seq, attempt, part, ops | documents of commits that are not copied yet
@@ -95,8 +95,8 @@ type Options struct {
 	Now func() time.Time // nil uses the server's clock
 	Log *slog.Logger     // receives the server's failures, which users do not see; nil disables the log
 
-	// TraceBytes limits the total size of an owner's traces, as SaveTraces limits their number: the
-	// oldest traces are removed. 0 means no limit.
+	// TraceBytes limits the total size of an owner's traces. SaveTraces removes the oldest traces above
+	// the limit. 0 means no limit.
 	TraceBytes int64
 
 	Failpoint func() // called at each step of a commit; tests crash the process in the call
@@ -112,7 +112,7 @@ type Store struct {
 
 	identity string
 
-	stripes [256]stripe  // locks by hash of the owner: see [Store.stripeOf]
+	stripes [256]stripe  // locks by hash of the owner: see [Store.lockStripeOf]
 	mu      sync.RWMutex // read-locked by writers; guards closed
 	closed  bool
 
@@ -136,7 +136,7 @@ const (
 // Open opens the store in the database at an address, and creates the database if it is missing.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
-	if err != nil { // the error may quote the address
+	if err != nil { // omit err, which may quote the address with the password
 		return nil, memory.Errorf(memory.Invalid, "invalid MongoDB address (example: %s)", exampleAddress)
 	}
 	if parsed.Database == "" {
@@ -167,8 +167,8 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 // aboutDoc is the only document of the collection about.
 type aboutDoc struct {
 	ID         string `bson:"_id"`
-	Format     int    `bson:"format"`
-	Identity   string `bson:"identity"`
+	Format     int    `bson:"format"`            // see formatVersion
+	Identity   string `bson:"identity"`          // random id of the database
 	CopySource string `bson:"copying,omitempty"` // source of an unfinished copy into the database; "" for none
 }
 

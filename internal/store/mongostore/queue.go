@@ -33,8 +33,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	}
 }
 
-// completeAbandoned completes pending commits, so that their jobs can be claimed. hadAny reports
-// whether there were any.
+// completeAbandoned completes pending commits, so that their jobs can be claimed. hadPending reports
+// whether a commit was pending.
 func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) {
 	var owners []memory.Owner
 	err = forEach(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *commitDoc) bool { owners = append(owners, h.Owner); return true })
@@ -46,8 +46,8 @@ func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) 
 	return len(owners) > 0, err
 }
 
-// claimDue leases a due job. It returns the zero Job if no job is due, and reports whether another
-// server claimed a job first.
+// claimDue leases a due job, or returns the zero Job. lostRace reports whether another server claimed a
+// due job first.
 func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, lostRace bool, err error) {
 	now := memory.Time(s.now())
 	if err := s.requeueExpired(ctx, now); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	byDue := options.Find().SetSort(sortKeys("run_at created owner kind id"))
 	err = forEach(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if key := (work{d.Job.Owner, d.Job.Kind}); !busy[key] {
-			busy[key] = true // the owner's other jobs of that kind must wait
+			busy[key] = true // the owner's other jobs of this kind must wait
 			claimed, failed = s.claimJob(ctx, d.Job, now, lease)
 			lostRace = lostRace || claimed.ID == ""
 		}
@@ -80,8 +80,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	return claimed, lostRace, cmp.Or(failed, s.translate(err))
 }
 
-// claimJob leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
-// server claimed the job.
+// claimJob leases a job, or a job of the same owner and kind that became due earlier. It returns the zero
+// Job if another server claimed the job first.
 func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobs: []string{job.ID}}); err != nil {
@@ -158,14 +158,14 @@ func (s *Store) Finish(ctx context.Context, lease memory.Lease, outcome memory.O
 	return err
 }
 
-// removeOldJobs removes jobs that finished long ago. To save queries, it does so only for some job ids.
+// removeOldJobs removes jobs that finished long ago. To save queries, it does nothing for most job ids.
 func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, jobID string) {
 	if !memory.DeletesDoneJobs(jobID) {
 		return
 	}
 	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": jobID},
 		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneRetention)}}
-	_, _ = s.collection(jobs).DeleteMany(ctx, old) // after an error a later call removes the jobs
+	_, _ = s.collection(jobs).DeleteMany(ctx, old) // ignore an error: a later call removes the jobs
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].

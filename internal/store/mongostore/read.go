@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (mat
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
-		if !q.At.AsOf.IsZero() { // memories that do not match now may have matched at that time
+		if !q.At.AsOf.IsZero() { // memories that do not match now may have matched at q.At.AsOf
 			return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withoutVectors, memoryCollections...), s.fetchChangesAfter(ctx, owner, data, q.At))
 		}
 		return s.fetchPage(ctx, owner, data, q)
@@ -37,8 +37,8 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (p
 	return page, err
 }
 
-// fetchPage adds the first matches of each kind after the query's cursor to an owner's data: at most
-// one more than a page has.
+// fetchPage adds the first matches after the query's cursor to an owner's data. For each kind it adds at
+// most one memory more than fits on a page, which shows that another page follows.
 func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *ownerdata.Data, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
@@ -95,8 +95,8 @@ func (s *Store) fetchNewest(ctx context.Context, data *ownerdata.Data, collectio
 	})
 }
 
-// olderThan returns a filter for the documents after a position in a list that is sorted by two fields,
-// descending. tieField decides if sortField is equal.
+// olderThan returns a filter for the documents after the position (sortValue, tieValue) in a list that is
+// sorted by sortField and, if it is equal, by tieField, both descending.
 func olderThan(sortField string, sortValue any, tieField string, tieValue any) bson.A {
 	return bson.A{bson.M{sortField: bson.M{"$lt": sortValue}}, bson.M{sortField: sortValue, tieField: bson.M{"$lt": tieValue}}}
 }
@@ -178,7 +178,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	return filter, nil
 }
 
-// entryFilter returns a filter for the journal entries about keys, which are targets or ids of facts.
+// entryFilter returns a filter for the journal entries about keys: targets, or ids of facts.
 func entryFilter(keys ...string) bson.A {
 	filter := anyOf(keys)
 	return bson.A{bson.M{"target": filter}, bson.M{"old_id": filter}, bson.M{"new_id": filter}}

@@ -51,7 +51,7 @@ func isUnavailable(err error) bool {
 	return false
 }
 
-// translate returns [publicError] of an error, for callers, and logs failures of the server.
+// translate logs a failure of the server, and returns the [publicError] of err for the store's callers.
 func (s *Store) translate(err error) error {
 	translated := publicError(err)
 	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
@@ -60,8 +60,8 @@ func (s *Store) translate(err error) error {
 	return translated
 }
 
-// publicError turns failures of the server or the connection into errors without the server's text,
-// which may contain its address.
+// publicError turns a failure of the server or the connection into an error without the server's message,
+// which may contain the server's address.
 func publicError(err error) error {
 	var known *memory.Error
 	switch {

@@ -21,13 +21,13 @@ type traceDoc struct {
 	ID           string       `bson:"id"`
 	At           time.Time    `bson:"at"`
 	Conversation string       `bson:"session_id"`
-	Door         string       `bson:"door"`
-	Shown        []string     `bson:"shown"` // other owners' facts: see shownKey
-	Size         int          `bson:"size"`
-	Data         []byte       `bson:"data"` // the trace as JSON
+	Door         string       `bson:"door"`  // entry point of the request: "chat", "search", …
+	Shown        []string     `bson:"shown"` // keys of the other owners' facts in the trace: see shownFactKey
+	Size         int          `bson:"size"`  // number of bytes of Data
+	Data         []byte       `bson:"data"`  // the trace as JSON
 }
 
-// shownKey identifies a fact in all traces of a namespace.
+// shownFactKey returns the entry in traceDoc.ShownFacts for a fact that a trace shows.
 func shownKey(namespace, fact string) string { return namespace + " " + fact }
 
 // SaveTraces writes traces: see [memory.Traces].
@@ -52,8 +52,8 @@ func (s *Store) SaveTraces(ctx context.Context, maxTraces int, traces ...memory.
 	return ctx.Err()
 }
 
-// saveTrace writes a trace and then removes it if what it shows was erased. Erasures before this check
-// are noticed by the check, and later erasures find the written trace.
+// saveTrace writes a trace, and then removes it if a memory that it shows was erased already. A later
+// erasure removes the trace itself.
 func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	data, err := json.Marshal(t)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 		case !s.isRestored(c, r):
 			s.addError(c.path, fmt.Sprintf("%s has the same id: remove the id to make this file a new memory", r.Path))
 			return
-		case merged.fromEarlier && !merged.restored: // the person's editor had opened an earlier version
+		case merged.fromEarlier && !merged.restored: // the person edited an earlier version of the file
 			e.Conflict = cmp.Or(merged.conflict, endedReason(stored))
 		default:
 			e.Kind, e.FormerPath = Moved, r.Path
@@ -76,7 +76,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 // is new: editors and sync tools write the front matter first.
 func (c changedFile) isIncomplete(stored fileContent) bool {
 	pg := splitFile(c.text)
-	if c.parsed.folder == "" || !pg.hasFront || strings.TrimSpace(pg.text()) != "" { // a chat may have no rules
+	if c.parsed.folder == "" || !pg.hasFront || strings.TrimSpace(pg.text()) != "" { // a chat's file, whose text is the rules, may have no text
 		return false
 	}
 	return stored == (fileContent{}) || strings.TrimSpace(stored.text()) != ""
@@ -92,10 +92,10 @@ func (s *scan) reportUnknownChats() {
 	if n := len(s.unknownChats); n > 1 {
 		reason += fmt.Sprintf("; so do %d more files", n-1)
 	}
-	s.addProblem(Problem{s.unknownChats[0], reason, "write notes of your own into a facts folder; leave another machine's files: a rebuild of memory from the files reads them"})
+	s.addProblem(Problem{s.unknownChats[0], reason, "write facts of your own into a facts folder; keep files from another machine, since a rebuild of memory from the files reads them"})
 }
 
-// recordUnchanged records a file without new content. A file that lacks keys will be rewritten.
+// recordUnchanged updates the record of a file without new content. A file that lacks keys is marked as dirty.
 func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged mergedFile, e Edit) {
 	if e.Kind == Moved {
 		s.unchangedRecords = append(s.unchangedRecords, &record{Path: e.FormerPath})
@@ -105,7 +105,7 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
 		Unlearned: stored.isUnlearned(), HasRelations: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// Of a key that only Loci maintains the latest value counts, whichever machine wrote the value.
+	// For a key that only Loci maintains, the latest value counts, whichever machine wrote the value.
 	outdated := merged.outdated || folder != path.Dir(c.path) && stored.Summary == nil
 	if outdated || c.lacksKeys(merged, stored) { // the next write adds the keys, or moves the file
 		next.Dirty, next.Exists = true, true
@@ -114,8 +114,8 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 	s.unchangedRecords = append(s.unchangedRecords, next)
 }
 
-// isRestored reports whether a person restored the file of a forgotten memory under the same name,
-// while the memory's own file is still in deleted/.
+// isRestored reports whether c is a copy in entries/, under the same name, of a forgotten memory's file,
+// which is still in deleted/ as r records it.
 func (s *scan) isRestored(c changedFile, r *record) bool {
 	p, ok := s.f.s.parsePath(r.Path)
 	if !ok || !p.deleted || c.parsed.deleted || path.Base(c.path) != path.Base(r.Path) {

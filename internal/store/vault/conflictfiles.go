@@ -44,8 +44,8 @@ func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf returns the target of a conflict file by the id in its text or name; "" if the file is
-// another owner's.
+// targetOf returns the target of a conflict file, from the id in its text or name; "" if the file is in
+// another owner's folder.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.parsePath(originalPath(name))
 	if !ok || p.owner != l.owner {
@@ -58,7 +58,7 @@ func (l *loader) targetOf(name string) string {
 	return p.targetPrefix() + id
 }
 
-// originalPath returns the former path of a conflict file, without the conflict mark.
+// originalPath returns the path of the file that was renamed to a conflict file.
 func originalPath(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")

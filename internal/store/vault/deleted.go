@@ -65,8 +65,8 @@ func (s *scan) tooManyMissing(deletions []Edit) bool {
 	})
 }
 
-// applicableDeletions returns the deletions to apply now: none if they are too many, and otherwise
-// those older than the option DeletionDelay.
+// applicableDeletions returns the deletions to apply now: none if there are too many, otherwise those of files
+// that have been missing for longer than ScanOptions.DeletionDelay.
 func (s *scan) applicableDeletions(deletions []Edit) []Edit {
 	missed := s.f.missingSince
 	s.f.missingSince = map[string]time.Time{}

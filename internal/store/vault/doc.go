@@ -8,7 +8,7 @@
 // a memory's kind and id, such as fact:ID) as dirty. Later, the current content of dirty targets is
 // written under temporary names, synced, and renamed. A database of records contains the last texts
 // of each file, and for each owner the version up to which all files were written. After a crash, the
-// next start asks the wrapped store for later changes ([Store.changedSince]) and writes their files.
+// next start writes the files of the memories that changed after this version ([Store.changedSince]).
 //
 // # From files to the store
 //
@@ -40,8 +40,8 @@
 //	.loci/lock                                      locked while a process has the vault open
 //	.loci/erasing                                   exists until a started erasure is complete
 //
-// Names are escaped, so that they never collide on a disk that ignores case, leave their folder or
-// get too long. A relation is a link in the file of its first fact; only a rebuild reads the relations
+// Names are escaped: they are unique even on a disk that ignores case, do not leave their folder, and do
+// not get too long. A relation is a link in the file of its first fact; only a rebuild reads the relations
 // in files. A fact's file also lists the recipients with whom the fact is shared. The links by which
 // recipients get a fact have no files; a rebuild creates these links again.
 //
@@ -49,7 +49,7 @@
 //
 // A file is front matter between two lines of "---", then a memory's text byte for byte and one
 // line end. When Loci rewrites a file, a person's keys and comments stay. The key status determines
-// the memory's status, except in a file that was moved into deleted/ or out of it: there the folder
-// does. A file that equals an earlier version by Loci, byte for byte, was restored by a person, so
+// the memory's status, except in a file that was moved into deleted/ or out of it, where the folder
+// determines it. A file that equals an earlier version by Loci, byte for byte, was restored by a person, so
 // its whole content is applied.
 package vault

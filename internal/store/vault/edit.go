@@ -35,8 +35,8 @@ type Edit struct {
 	Stored      memory.FileContent // content of the memory in the wrapped store; zero for an added file
 	Content     memory.FileContent // the file's content; zero for a deleted file
 
-	// Restored means that the file equals an earlier version by Loci: a person restored it from a
-	// bin or from git. The whole earlier version is applied.
+	// Restored means that the file equals an earlier version that Loci wrote: a person restored the file
+	// from a bin or from git. The whole earlier version is applied.
 	Restored bool
 
 	// FromOtherMachine means that another machine's Loci wrote the file, and git or a sync tool
@@ -54,9 +54,9 @@ func (e Edit) RunID() string {
 	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.FormerPath + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
-// Accept records that an edit was applied, and lets Loci add its keys to the file. target names the
-// new memory of an added file. If the file was changed again, the error is [memory.Conflict], and the
-// next scan returns the newer edit.
+// Accept records that an edit was applied. The next write adds missing keys to the file's front matter. For
+// an added file, target is the target of the new memory. If the file was changed again, the error is
+// [memory.Conflict], and the next scan returns the newer edit.
 func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
-		if text, err := f.read(old.Path); err == nil && old.hasHash(hashOf(text)) { // written by Loci before a crash prevented Accept
+		if text, err := f.read(old.Path); err == nil && old.hasHash(hashOf(text)) { // Loci wrote this file, and then a crash prevented Accept
 			if err := f.root.Remove(old.Path); err != nil {
 				return err
 			}

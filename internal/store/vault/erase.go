@@ -20,7 +20,7 @@ const erasingFile = "erasing"
 // files are rewritten without a person's additions. After a crash, a marker file makes the next
 // start continue. Copies in git or backups stay.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	s.copyMu.Lock() // so that every copy is from before or after the erasure
+	s.copyMu.Lock() // waits for a copy, so that no copy has only a part of the erasure
 	defer s.copyMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *Store) beginErasure() error {
 	return disk.SyncFolder(s.ownPath())
 }
 
-// targetsOfIDs returns the targets whose files may contain text that a run erases, including the
-// conversations of turns, since their titles may quote turns.
+// targetsForErasure returns the targets whose files may contain the text of the memories with these ids,
+// including the conversations of turns, since a title may quote a turn.
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, runID string, ids []string) ([]string, error) {
 	memories, err := s.Get(ctx, owner, ids...)
 	if err != nil {

@@ -43,7 +43,7 @@ type fileWriter struct {
 
 	wake    chan struct{} // contains a token when a file is dirty
 	written chan struct{} // contains a token when files were written
-	stop    chan struct{}
+	stop    chan struct{} // closed to stop run
 	done    chan struct{} // closed when run returns; nil if run was not started
 }
 
@@ -62,8 +62,8 @@ func openFileWriter(s *Store) (*fileWriter, error) {
 	}, nil
 }
 
-// markCommitted marks the targets of a committed write as dirty. If err leaves the outcome unknown,
-// it marks everything that was written for the owner since the files were last complete.
+// markCommitted marks the targets of a committed write as dirty. If err leaves the outcome unknown, it marks
+// all targets of the owner that changed since all files were last up to date.
 func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
 	case wroteNothing(err) || !owner.Valid() || receipt.Again:
@@ -77,22 +77,22 @@ func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, t
 	}
 }
 
-// setLatest records an owner's current version in the wrapped store.
+// setLatestVersion records an owner's current version in the wrapped store.
 func (f *fileWriter) setLatest(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.latestVersions[owner] = max(f.latestVersions[owner], version)
 }
 
-// markDirty marks targets as dirty and starts the writer. The target "" means everything that was
-// written for the owner since the files were last complete.
+// markDirty marks targets as dirty and starts the writer. The target "" means all targets of the owner
+// that changed since all files were last up to date.
 func (f *fileWriter) markDirty(keys ...key) {
 	f.setDirty(false, keys...)
 	sendToken(f.wake)
 }
 
-// setDirty marks targets as dirty. mustWait makes the targets wait that were not dirty; a target that
-// was dirty already stops waiting.
+// setDirty marks targets as dirty. A target waits if mustWait is set and the target was not dirty before;
+// otherwise it does not wait.
 func (f *fileWriter) setDirty(mustWait bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *fileWriter) lastFolder(k key) string {
 	return inEntries
 }
 
-// owners returns the owners in the wrapped store, in order.
+// owners returns the owners in the wrapped store, sorted.
 func (f *fileWriter) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,8 +174,8 @@ func (f *fileWriter) run() {
 	}
 }
 
-// flush writes all dirty files that do not wait, and records the versions up to which the files are
-// complete. A file that cannot be written stays dirty.
+// flush writes all dirty files that do not wait. If no file is dirty then, it records the versions up to
+// which all files were written. A file that cannot be written stays dirty.
 func (f *fileWriter) flush(ctx context.Context) error {
 	for {
 		if wrote, err := f.flushBatch(ctx); err != nil || !wrote {
@@ -192,7 +192,7 @@ func (f *fileWriter) flushBatch(ctx context.Context) (wrote bool, err error) {
 	defer f.disk.Unlock()
 	batch := f.takeBatch()
 	if len(batch) == 0 {
-		if !f.s.mu.TryLock() { // a call is committing
+		if !f.s.mu.TryLock() { // a write is in progress and may mark targets as dirty
 			return false, nil
 		}
 		defer f.s.mu.Unlock()

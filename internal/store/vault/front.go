@@ -148,7 +148,7 @@ func trailingComment(lines []string) string {
 }
 
 // scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. For a value of
-// another type it has only the type, so that Loci does not take the value for a deleted one.
+// another type it has only the type, so that Loci does not mistake the value for a missing value.
 type scalarOrList struct {
 	text      string
 	list      []string
@@ -156,7 +156,7 @@ type scalarOrList struct {
 	otherType string // YAML type of any other value, for messages; "" for a scalar or list of scalars
 }
 
-// comparable returns a text by which to compare values; all values with an otherType count as equal.
+// comparisonText returns a text by which to compare values; all values with an otherType count as equal.
 func (v scalarOrList) comparable() string {
 	switch {
 	case v.otherType != "":
@@ -181,7 +181,7 @@ func (v scalarOrList) describe() string {
 // frontMatter contains the values of front matter by key.
 type frontMatter map[string]scalarOrList
 
-// entry is a top-level key with its lines, from firstLine to before endLine, without the comments
+// frontEntry is a top-level key with its lines, from firstLine to before endLine, without the comments
 // and empty lines that follow. key is "" if the YAML key is not a scalar.
 type entry struct {
 	key                string

@@ -112,8 +112,8 @@ func (l *loader) addMemory(ctx context.Context, m memory.Memory) (err error) {
 	return nil
 }
 
-// addSummaries adds the previous and the current summary of each conversation to the keys, since
-// both files change their names. Previous summaries are first, to free the name summary.md.
+// addSummaries adds to keys the previous and the current summary of each conversation that has a summary in
+// keys: both files must be renamed. Previous summaries come first, to free the name summary.md.
 func (l *loader) addSummaries(ctx context.Context, keys []key) ([]key, error) {
 	var rest, previous, newest []key
 	affected, current := map[string]bool{}, map[string]bool{} // sets of targets

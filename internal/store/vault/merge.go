@@ -16,7 +16,7 @@ type mergedFile struct {
 	fromEarlier      bool   // the file is based on a version before Loci's last write
 	restored         bool   // the file is an unchanged earlier version, in the folder that its status requires
 	fromOtherMachine bool   // another machine's Loci wrote the file, later than this machine's last version
-	conflict         string // why the person's and Loci's changes cannot be combined; "" if they can
+	conflict         string // why the person's changes cannot be combined with Loci's changes; "" if they can
 }
 
 // readFile reads the file of a stored memory. r is the record of Loci's last write, nil for none.
@@ -102,7 +102,7 @@ func (m keyValues) equal(other keyValues, key string) bool { return m[key] == ot
 func (m keyValues) isLive() bool { return memory.Status(m[statusKey]).Live() }
 
 // editBase returns the version that a person edited: Loci's last version or, if the file has an older
-// updated_at (fromEarlier), Loci's version of that time. texts are Loci's versions, latest first.
+// updated_at (fromEarlier), Loci's version with that time. texts are Loci's versions, latest first.
 func (l *loader) editBase(d document, stored fileContent, r *record, texts []string) (base keyValues, fromEarlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
@@ -122,9 +122,9 @@ func (l *loader) editBase(d document, stored fileContent, r *record, texts []str
 	return keyValuesOf(content), fromEarlier, err
 }
 
-// merge applies Loci's changes since base to the document, except for keys that the person changed.
-// outdated reports whether it applied any. current is the document's content before the merge. If
-// both sides changed the same key, conflict names the key.
+// merge applies Loci's changes since base to the document d, except for keys that the person changed.
+// outdated reports whether it applied a change. current is the content of d before the merge. conflict is
+// the reason why the person's and Loci's changes cannot be combined; "" if they can.
 func (l *loader) merge(p *parsedPath, d *document, current fileContent, base keyValues, stored fileContent) (outdated bool, conflict string) {
 	theirs, ours := keyValuesOf(current), keyValuesOf(stored)
 	across := p.movedAcross()
@@ -134,7 +134,7 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 		switch {
 		case key == textKey, key == statusKey && across: // the text is compared below; a moved file's status follows from its folder
 		case ours.equal(base, key) || ours.equal(theirs, key):
-		case key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
+		case key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Rejected): // a person's rejection also applies to a memory that Loci forgot
 		case theirs.equal(base, key), key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Retired):
 			applied[key] = true
 		case !conflictFree[key]:
@@ -165,7 +165,7 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 	return len(applied) > 0, conflict
 }
 
-// endedReason returns why new text for an inactive memory is refused.
+// inactiveReason returns why new text for an inactive memory is refused.
 func endedReason(stored fileContent) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
 		return "another fact has replaced this fact meanwhile"

@@ -155,8 +155,8 @@ func (r *frontReader) list(key string) []string {
 }
 
 // status returns a memory's new status; current is "" for a new memory. If a file moved to deleted/
-// or back, the folder determines the status, otherwise the key. The values superseded and replaced
-// are allowed only in files moved to deleted/.
+// or back, the folder determines the status, otherwise the key status. A person may set the values
+// superseded and replaced only in files moved to deleted/.
 func (r *frontReader) status(current memory.Status, allowed []memory.Status) memory.Status {
 	p, named := r.path, r.statusKeyValue(allowed)
 	onlyByLoci := (named == memory.Superseded || named == memory.Replaced) && named != current

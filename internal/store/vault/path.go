@@ -109,7 +109,7 @@ func (s *Store) ownerFolder(owner memory.Owner) string {
 // parsedPath is the path of a file, split into its parts.
 type parsedPath struct {
 	owner        memory.Owner
-	deleted      bool
+	deleted      bool   // whether the file is in deleted/
 	conversation string // name of the conversation's folder: the escaped id, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // name of the file, without ".md"
@@ -178,8 +178,8 @@ func (s *Store) parsePath(file string) (p parsedPath, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// splitOwner returns the owner of a path's folder, and the rest of the path. If the owner's name in
-// the path was cut, splitOwner searches the owners with files; "" means that no owner matches.
+// splitOwner returns the owner of a path's folder, and the rest of the path. If escape cut the owner's
+// name, splitOwner searches the owners with files; "" means that no owner matches.
 func (s *Store) splitOwner(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
@@ -246,8 +246,8 @@ func LogPath(file string) string {
 	return dir + "*" + path.Ext(name)
 }
 
-// linkTo returns an Obsidian link to the file with a name, or only the id if the name contains the
-// id in part.
+// linkTo returns an Obsidian link to the file with a name, or only the id if the name does not contain the
+// whole id.
 func linkTo(name, id string) string {
 	if got, ok := idInName(name); !ok || got != id {
 		return id

@@ -22,9 +22,9 @@ const rebuildReason = "was in the vault"
 // maxChunk limits the changes, turns or ids in one call of the wrapped store.
 const maxChunk = 500
 
-// rebuild reads files and adds the memories that the wrapped store lacks, for the owners that includes selects;
-// isFull means all owners. Files have no history, so the history starts over. All turns count as
-// learned. [Store.Scan] will report files without an id and files that cannot be applied. An
+// rebuild reads the files of the owners for which includes returns true, and adds the memories that the wrapped
+// store lacks. isFull means all owners. Files have no history, so the history starts over. Loci does not learn
+// from the turns again. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, isFull bool) error {
 	x := s.files.records // needs no lock: no other goroutine runs yet
@@ -101,9 +101,9 @@ func (s *Store) recordFolder(ctx context.Context) error {
 	return s.recordPaths(paths)
 }
 
-// readFolder returns the contents and paths of all files that contain an id, of the owners that
-// includes selects. Of several files with the same id it uses the file with Loci's name or else with
-// the shortest name, since copies get longer names; a scan reports the other files.
+// readFolder returns the contents and paths of the files with an id, of owners for which includes returns
+// true. Of several files with one id it uses the file with Loci's name or else with the shortest name, since
+// copies get longer names; a scan reports the other files.
 func (s *Store) readFolder(ctx context.Context, includes func(memory.Owner) bool) (map[memory.Owner][]fileContent, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()

@@ -37,9 +37,9 @@ type record struct {
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
 	// Dirty means that the file must be written. A dirty file that is missing does not count as
-	// deleted by a person, unless a scan had found the file (Exists).
+	// deleted by a person, unless a scan found the file before.
 	Dirty  bool `json:"due,omitempty"`
-	Exists bool `json:"there,omitempty"`
+	Exists bool `json:"there,omitempty"` // whether a scan found the file
 
 	// Unlearned means that Loci must still learn from the turn. Learning changes no version, so each
 	// start checks whether Loci has learned from the turn since.
@@ -225,7 +225,7 @@ func (x *recordIndex) update(records ...*record) error {
 	return nil
 }
 
-// markDirty records that a file must be written. Until then, a missing file does not count as deleted.
+// markDirty records that a file must be written. Until it is, a missing file does not count as deleted.
 func (x *recordIndex) markDirty(r *record) error {
 	if r == nil {
 		return nil
@@ -259,8 +259,8 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// writtenTexts returns the texts that Loci wrote for a target: last, the text in the target's record,
-// and the other texts, latest first. After a crash, a text in earlier may be newer than last.
+// writtenTexts returns the texts that Loci wrote for a target: last is the text with the hash in the record,
+// earlier are the other texts, latest first. After a crash, a text in earlier may be newer than last.
 func (x *recordIndex) writtenTexts(k key) (last string, earlier []string, err error) {
 	r := x.byTarget[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
@@ -282,8 +282,8 @@ func (x *recordIndex) writtenTexts(k key) (last string, earlier []string, err er
 	return last, earlier, rows.Err()
 }
 
-// isEarlierText reports whether a text equals one of earlier, but not last. Line ends are ignored,
-// since git changes them.
+// isEarlierText reports whether a text equals a text in earlier, but not last. It ignores line ends, since
+// git changes them.
 func isEarlierText(text, last string, earlier []string) bool {
 	for _, variant := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
 		if variant == last || slices.Contains(earlier, variant) {
@@ -313,7 +313,7 @@ func (x *recordIndex) saveVersions(versions map[memory.Owner]int64) error {
 	return x.saveRows(rows...)
 }
 
-// beginRebuild removes the records of some owners, so that their files count as added files.
+// beginRebuild removes the records of the included owners, so that their files count as added.
 func (x *recordIndex) beginRebuild(includes func(memory.Owner) bool) error {
 	x.rebuild.InProgress = true
 	rows := []row{{rebuildRow, "", x.rebuild}}

@@ -37,7 +37,7 @@ type ScanOptions struct {
 	ConfirmDeletions bool // apply all deletions at once, even many or recent ones
 
 	// DeletionDelay is the time for which a file must be missing until it counts as deleted; 0 means
-	// that a missing file counts at once.
+	// that a missing file counts as deleted at once.
 	DeletionDelay time.Duration
 }
 
@@ -48,7 +48,7 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f.disk.Lock()
 	first := !f.scanned
 	f.disk.Unlock()
-	if first { // files that a crash prevented from being written are not edits
+	if first { // first write the files that a crash left unwritten, which are not edits
 		if err := s.Flush(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
@@ -77,7 +77,7 @@ type scan struct {
 	unreadableFolders []string        // folders that could not be read
 	changedFiles      []changedFile
 	loaders           map[memory.Owner]*loader
-	unchangedRecords  []*record // records to save of files without new content
+	unchangedRecords  []*record // updated records of files without new content
 }
 
 // changedFile is a file that differs from the text that Loci last wrote.
@@ -129,7 +129,7 @@ func (s *scan) walkFolder(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			if isTemp(d.Name()) { // remains of a crash, since f.disk is locked
+			if isTemp(d.Name()) { // left by a crash: while f.disk is locked, no file is being written
 				return s.f.root.Remove(name)
 			}
 			return nil

@@ -37,11 +37,11 @@ func (t *fileContent) recipientsProperty() property {
 		for _, name := range r.list(recipientsKey) {
 			o := parseOwner(t.Fact.Scope.Owner, name)
 			if o == "" {
-				r.failf("invalid owner %[2]q in %[1]s, which is a list of user/NAME, pool/NAME and global, without the fact's own owner", recipientsKey, name)
+				r.failf("invalid owner %[2]q in %[1]s: list user/NAME, pool/NAME or global, but not the fact's own owner", recipientsKey, name)
 			}
 			with = append(with, o)
 		}
-		if t.Shared = sortedOwners(with); r.hasUnknownID() && r.factIDs == nil { // another machine shared the fact; this machine does not
+		if t.Shared = sortedOwners(with); r.hasUnknownID() && r.factIDs == nil { // another machine shared the fact, and this machine does not share it
 			t.Shared = nil
 		}
 	}}

@@ -50,7 +50,7 @@ type Store struct {
 	dir    string
 	opts   Options
 	files  *fileWriter
-	unlock func() error
+	unlock func() error // unlocks the file lock
 
 	copyMu    sync.Mutex   // locked during a copy or an erasure, always before the other mutexes
 	mu        sync.RWMutex // read-locked during a write; guards closed

@@ -57,7 +57,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 type notices struct {
 	events chan fsnotify.Event
 	errs   chan error
-	add    func(folder string) error
+	add    func(folder string) error // starts to watch a folder
 	close  func() error
 }
 

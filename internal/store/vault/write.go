@@ -58,7 +58,7 @@ const (
 	conversationTarget = "conversation:"
 )
 
-// targetsOf returns the targets whose files changes may affect, in the form of
+// targetsOf returns the targets whose files may be affected by the changes, in the form of
 // [memory.State.Target].
 func targetsOf(changes []memory.Change) []string {
 	var out []string

@@ -48,7 +48,7 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failedKeys []
 	return f.commitBatch(plans)
 }
 
-// plan is a file to write or remove.
+// filePlan is a file to write or remove.
 type plan struct {
 	key
 	oldRecord    *record // record of the last write; nil if the file was never written
@@ -121,7 +121,7 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 	file := f.pathOf(k, t, old)
 	p := &plan{key: k, oldRecord: old, isErasure: t.isErased()}
 	p.newRecord = &record{Path: file, Owner: k.owner, Target: k.target, Version: t.version(), Unlearned: t.isUnlearned(), HasRelations: t.relations() != nil}
-	if p.isErasure { // replace the whole file, including a person's additions
+	if p.isErasure { // drop a person's additions, by leaving previousText empty
 		if err := l.removeCopies(ctx, k, pathOrEmpty(old), file); err != nil {
 			return nil, err
 		}
@@ -147,8 +147,8 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 	return p, nil
 }
 
-// fieldsFor returns the fields of t for a file with this text. It omits empty relations unless Loci
-// wrote some, and keeps the source of a fact that another machine learned.
+// fieldsFor returns the front matter for t, to be written into a file whose text is oldText. It omits keys of
+// empty relations if Loci wrote no relations before, and keeps the source of a fact of another machine.
 func (l *loader) fieldsFor(text string, t fileContent, hasRelations bool) []field {
 	over := splitFile(text)
 	for _, link := range linkPattern.Regexp().FindAllString(over.front, -1) {
@@ -166,8 +166,8 @@ func (l *loader) fieldsFor(text string, t fileContent, hasRelations bool) []fiel
 	})
 }
 
-// planMissing plans the file of content that the wrapped store lacks: the file of an erased profile
-// entry is removed, other files stay without a record.
+// planMissing plans the file of a memory that the wrapped store lacks: the file of an erased profile entry is
+// removed; any other file stays, and its record is removed.
 func (f *fileWriter) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
@@ -195,8 +195,8 @@ func (f *fileWriter) planUnlessDone(p *plan) *plan {
 	return p
 }
 
-// pathOf returns the path of a content's file. A name that a person gave to the file stays until the
-// text is erased.
+// pathOf returns the path at which to write the file of t. A name that a person gave to the file stays
+// until the text is erased.
 func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 	folder, name := f.s.folderAndName(k.owner, t)
 	at := path.Join(folder, name+".md")
@@ -210,7 +210,7 @@ func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 	return named
 }
 
-// saveEdit renames a file to a conflict file if a person changed the file after Loci read it.
+// keepPersonsEdit renames a file to a conflict file if a person changed the file after Loci read it.
 func (f *fileWriter) saveEdit(p *plan, file string) error {
 	text, err := f.read(file)
 	if p.isErasure || errors.Is(err, fs.ErrNotExist) {
@@ -273,7 +273,7 @@ func (l *loader) wroteEarlier(k key, text string) bool {
 	return err == nil && isEarlierText(text, last, past)
 }
 
-// addsNothing reports whether the wrapped store has all content of a file already.
+// addsNothing reports whether the wrapped store already has the whole content of a file.
 func (f *fileWriter) addsNothing(k key, file, text string, t fileContent, l *loader) bool {
 	p, ok := f.s.parsePath(file)
 	if !ok {
