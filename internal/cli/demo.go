@@ -42,7 +42,7 @@ func newDemoCommand(g *sharedState) *cobra.Command {
 
 // playDemo runs the server and plays the chats.
 func playDemo(ctx context.Context, w io.Writer, addr string, exitAfterChats bool) (err error) {
-	ctx, release := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGPIPE) // a closed terminal or pipe must not leave the folder
+	ctx, release := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGPIPE) // remove the temporary folder even if the terminal or pipe is closed
 	defer release()
 	fmt.Fprintln(w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.")
 	dir, err := os.MkdirTemp("", "loci-demo-")

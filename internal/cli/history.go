@@ -310,7 +310,7 @@ func (s printer) printHistory(history memoryHistory) {
 	texts := factTexts(history.Changes)
 	for _, c := range slices.Backward(history.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
-			continue // a change of the fact on the other side of a replacement
+			continue // the change affects the other fact of a replacement, not m
 		}
 		s.line("%s  %-10s %s%s  %s", formatTime(c.CreatedAt), changeVerb(c), authorText(c.Author), s.reasonText(c), s.styled(dim, c.ID))
 		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || changedProperties(c) != "") {
