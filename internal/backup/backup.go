@@ -147,7 +147,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 	return m, nil
 }
 
-// writeArchive writes the archive into the folder staging; dir is the data folder.
+// writeArchive writes the archive into the folder stagingDir; dir is the data folder.
 func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
 	f, err := os.OpenFile(filepath.Join(staging, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

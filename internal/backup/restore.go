@@ -260,7 +260,7 @@ func (r *restoreJob) planAside(p *restorePlan) error {
 	return err
 }
 
-// writeBackupList writes the list of backups of the restored memory into the folder newData: the restored backup,
+// writeBackupList writes the list of backups of the restored memory into newDataDir: the restored backup,
 // the set-aside folders, and the entries of the lists in the backup and in the data folder.
 func (r *restoreJob) writeBackupList(p restorePlan, newData string) error {
 	var entries []listEntry
