@@ -59,7 +59,7 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// printJournal prints changes, grouped by run; texts maps ids of changed memories to their texts.
+// printJournal prints changes, grouped by run; textsByID maps ids of changed memories to their texts.
 func (s printer) printJournal(page client.Changes, texts map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("no changes")
