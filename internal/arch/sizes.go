@@ -67,7 +67,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
 				it.embedded = dir + "." + base.Name
-				it.fields-- // the embedded pointer is no field of its own, because both types are counted as one
+				it.fields-- // do not count the embedded pointer as a field: largeTypes counts both types as one
 			}
 		}
 		it.isEncoded = it.isEncoded || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
@@ -88,8 +88,8 @@ func receiverType(t ast.Expr) string {
 	return "?"
 }
 
-// largeTypes returns the types over a limit, except unlimited types and types for JSON or settings. If a type embeds a
-// pointer to another type of its package, its methods and fields count for that other type.
+// largeTypes returns the types over a limit, except unlimited types and types for JSON or settings. The methods and
+// fields of a type that embeds a pointer to another type of its package count for that other type.
 func (s sizes) largeTypes(unlimitedTypes map[string]string) map[string]typeShape {
 	merged := map[string]typeShape{}
 	for name, it := range s.types {

@@ -99,7 +99,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, err
 	}
 	asConfigured := config // the settings before the embedder is chosen
-	choice := models.EmbedderChoice{Why: "the program provided it"}
+	choice := models.EmbedderChoice{Why: "set by the program that uses Loci as a library"}
 	if opts.Embedder != nil {
 		choice.Embedder = "program:" + opts.Embedder.Fingerprint()
 		config = config.WithEmbedder(choice.Embedder)
@@ -135,7 +135,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.database, _ = databaseOf(store).(*sqlstore.Store)
 	l.readiness.backlog = store.Totals
 	if config.Store == "sqlite" {
-		l.readiness.dir, _ = config.DataDir() // opening the store has already resolved the path
+		l.readiness.dir, _ = config.DataDir() // no error is possible: opening the store has already resolved the same path
 	}
 	if s, ok := databaseOf(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
@@ -381,7 +381,7 @@ func indexOptions(config config.Config, embedder memory.Embedder, log *slog.Logg
 	return o, err
 }
 
-// traceBytes is the maximum total size of a user's traces in bytes; the store deletes the oldest traces first.
+// maxTraceBytes is the maximum total size of a user's traces in bytes; the store deletes the oldest traces first.
 const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
@@ -460,7 +460,7 @@ func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, erro
 	return pausingUpstream{f, learner}, nil
 }
 
-// pausingUpstream is an upstream that pauses learning by a model on this machine during the answer of a chat.
+// pausingUpstream is an upstream that, while it answers a chat, pauses learning by a model on this machine.
 type pausingUpstream struct {
 	proxy.Upstream
 	learner *models.Learner

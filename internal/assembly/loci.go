@@ -63,7 +63,7 @@ type Loci struct {
 	handler            http.Handler
 	updateGuard        func(config.Config) error    // replaces guardedHandler by a handler with the passed settings
 	guardedHandler     atomic.Pointer[http.Handler] // all handlers behind CORS, sessions and the guard, with the current settings
-	asConfigured       config.Config                // the settings before models were chosen, with all reloaded changes
+	asConfigured       config.Config                // the settings as configured, before models are chosen; a reload updates these settings
 	logLevel           slog.LevelVar
 	readSettings       func() (config.Config, error)
 	reloadMutex        sync.Mutex   // held during a reload
@@ -72,7 +72,7 @@ type Loci struct {
 	doctor             *doctor.Doctor
 	learner            *models.Learner
 	embedderChoice     models.EmbedderChoice
-	lexicalConfig      config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.EmbedderChoice.Current]
+	lexicalConfig      config.Config // the settings in use while the embedder is unavailable, with the lexical embedder; see [models.EmbedderChoice.Current]
 	readiness          readiness
 	closers            []func() error // called in this order by Close
 }
@@ -111,9 +111,9 @@ func (l *Loci) LearnerName() string { return l.learner.Learns().Description }
 // IndexBytes returns the estimated size of the index in main memory, in bytes.
 func (l *Loci) IndexBytes() int64 { return l.index.Size() }
 
-// PublishURL writes the server's URL to the data folder until the memory is closed, where other processes
-// find it ([config.Config.RunningServerURL]). An address for all interfaces is written as loopback. If
-// the memory is not in the data folder, PublishURL does nothing.
+// PublishURL writes the server's URL to the data folder, where other processes find it with
+// [config.Config.RunningServerURL] until the memory is closed. In the URL, an address for all interfaces is
+// replaced by the loopback address. If memory is stored outside the data folder, PublishURL does nothing.
 func (l *Loci) PublishURL(serverURL string) error {
 	lock := l.config.LockFile()
 	u, err := url.Parse(serverURL)

@@ -79,7 +79,7 @@ func rerankerInfo(c config.Config) web.Model {
 	return web.Model{For: "Reranks hits", Name: c.Reranker, Key: "reranker", Why: locationText(c.Reranker, "No reranking.")}
 }
 
-// locationText describes where a model runs; for a name of no model it returns fallback.
+// locationText describes where a model runs. If modelName names no local or remote model, it returns fallback.
 func locationText(name, fallback string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):

@@ -90,8 +90,8 @@ func TestScheduledBackupsAreKeptAndRestore(t *testing.T) {
 	if len(got) != 3 || slices.Contains(got, first) || !slices.Contains(got, "mine.zip") {
 		t.Errorf("kept %q; want the newest two, and what is not a backup", got)
 	}
-	if n := strings.Count(s.log.String(), "restored on trial"); n != 4 {
-		t.Errorf("%d of 4 were restored on trial: %s", n, s.log.String())
+	if n := strings.Count(s.log.String(), "restored as a test"); n != 4 {
+		t.Errorf("%d of 4 were restored as a test: %s", n, s.log.String())
 	}
 	if held := strings.Join(s.backups.UnerasableCopies(s.now.Add(-1000*time.Hour), s.now), "\n"); strings.Contains(held, first) || !strings.Contains(held, got[1]) {
 		t.Errorf("receipts name %s", held)
@@ -161,7 +161,7 @@ func TestScheduledBackupsOnS3(t *testing.T) {
 	for range 4 {
 		s.fineAfter(t, time.Hour)
 	}
-	if n := strings.Count(s.log.String(), "restored on trial"); n != 1 {
+	if n := strings.Count(s.log.String(), "restored as a test"); n != 1 {
 		t.Errorf("%d trials in four hours; want one a day", n)
 	}
 	away = true
@@ -337,7 +337,7 @@ func TestScheduledBackupOfAVaultPassesItsTrial(t *testing.T) {
 			s := openScheduled(t, settingsAt(t, dir, append(more, "vault", filepath.Join(dir, "vault"), "backup.every", "24h", "backup.to", to)...))
 			s.remember(t, "User owns a cat")
 			s.fineAfter(t, 0)
-			if !strings.Contains(s.log.String(), "restored on trial") || len(namesIn(t, to)) != 1 {
+			if !strings.Contains(s.log.String(), "restored as a test") || len(namesIn(t, to)) != 1 {
 				t.Errorf("%q, %s", namesIn(t, to), s.log.String())
 			}
 			at := t.TempDir()

@@ -39,7 +39,7 @@ type Maker struct {
 	store      memory.Store
 	List       *backupList
 	now        func() time.Time
-	inProgress sync.Mutex // held from the start of a backup until it is closed, because it uses UnfinishedFolder
+	inProgress sync.Mutex // held until the backup in progress is closed, because each backup uses UnfinishedFolder
 	StepHook   func()     // called between the steps of a backup, where a test can kill the process
 }
 
@@ -61,7 +61,7 @@ type tempBackup struct {
 	*os.File
 	Size     int64 // bytes
 	Manifest Manifest
-	identity string // decrypts the backup; empty for an unencrypted backup
+	identity string // age identity that decrypts the backup; empty for an unencrypted backup
 	release  func() error
 }
 
@@ -147,7 +147,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 	return m, nil
 }
 
-// writeArchive writes the archive into the folder staging; dir is the data folder.
+// writeArchive writes the archive into the folder stagingDir; dir is the data folder.
 func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
 	f, err := os.OpenFile(filepath.Join(staging, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -187,7 +187,7 @@ func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string
 	return &tempBackup{File: f, Size: size, Manifest: m, identity: identity}, err
 }
 
-// addMemory adds the vault and the database, both in the state of the same moment.
+// addMemory adds the vault and the database, both as they were at the same moment.
 func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, staging string) (err error) {
 	store := b.store
 	files, hasVault := store.(*vaultstore.Store)

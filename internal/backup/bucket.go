@@ -19,7 +19,7 @@ import (
 // s3Bucket stores backups on an S3 server.
 type s3Bucket struct {
 	client          *minio.Client
-	host, name, dir string // dir, the prefix of object names, is empty or ends with a slash
+	host, name, dir string // keyPrefix, the prefix of object keys, is empty or ends with a slash
 }
 
 func openBucket(address string) (destination, error) {

@@ -57,8 +57,8 @@ type migrator interface {
 	copyTarget
 }
 
-// Schema returns the version of a database's schema, and the newest version, which this program uses. Both
-// are 0 for MongoDB, which has no schema. If upgrade is set, Schema updates the schema before that.
+// SchemaVersions returns the version of a database's schema, and the newest version, which this program uses. Both
+// are 0 for MongoDB, which has no schema. If upgrade is set, SchemaVersions first updates the schema.
 func Schema(ctx context.Context, address string, upgrade bool) (current, newest int64, err error) {
 	if upgrade {
 		store, err := openMigrator(ctx, address, true)

@@ -91,9 +91,9 @@ func (n listContent) writeTo(path string) error {
 	return nil
 }
 
-// reconcile removes entries of backups that were in progress when the process ended: no client received
-// such a backup. It passes a restore since the last start to recordRestore; after an error of recordRestore
-// the next start tries again.
+// reconcile removes entries of backups that were in progress when the process ended, because no client
+// received these backups. If a backup was restored since the last start, reconcile calls recordRestore; if
+// recordRestore fails, the next start calls it again.
 func (n *backupList) reconcile(recordRestore func(at time.Time, description string) error) error {
 	is, err := n.Read()
 	if err != nil || !slices.ContainsFunc(is.Backups, func(entry listEntry) bool { return entry.ContentAt.IsZero() || !entry.RestoredAt.IsZero() }) {

@@ -37,8 +37,8 @@ func openDestination(address string) (destination, error) {
 	return folder(dir), err
 }
 
-// folder is the path of a destination on this machine. Loci does not create the folder: if it is missing,
-// a disk may not be mounted.
+// localFolder is the path of a destination on this machine. Loci does not create the folder, because a missing
+// folder may mean that a disk is not mounted.
 type folder string
 
 func (d folder) displayPath(name string) string { return filepath.Join(string(d), name) }

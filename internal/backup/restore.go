@@ -21,7 +21,7 @@ import (
 // RestoreOptions are options of a restore.
 type RestoreOptions struct {
 	Replace  bool             // move existing memory to another folder instead of refusing
-	Identity string           // file of age identities, for an encrypted backup
+	Identity string           // for an encrypted backup: an age identity, or the path of a file with identities
 	Now      func() time.Time // nil uses time.Now
 
 	// Report, if not nil, receives the progress in bytes.
@@ -39,7 +39,7 @@ type RestoreResult struct {
 }
 
 // Check reads and checks a complete backup and returns its manifest. For an invalid backup it returns the
-// same errors as [Restore]. The file identity has the age identities for an encrypted backup.
+// same errors as [Restore]. For an encrypted backup, identityOrPath is as in [archive.Open].
 func Check(ctx context.Context, file, identity string, report func(done, total int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
@@ -194,8 +194,8 @@ func (r *restoreJob) removeVaultStaging() error {
 	return os.RemoveAll(r.vaultStaging())
 }
 
-// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. Its last
-// step, a rename, decides: after a later crash the next start completes the restore.
+// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. The last
+// step of unpack is a rename; after a crash later than the rename, the next start completes the restore.
 func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 	folder := filepath.Join(r.dataDir, UnfinishedFolder)
 	if err := errors.Join(os.RemoveAll(folder), r.removeVaultStaging(), os.Mkdir(folder, 0o700)); err != nil {
@@ -260,7 +260,7 @@ func (r *restoreJob) planAside(p *restorePlan) error {
 	return err
 }
 
-// writeBackupList writes the list of backups of the restored memory into the folder newData: the restored backup,
+// writeBackupList writes the list of backups of the restored memory into newDataDir: the restored backup,
 // the set-aside folders, and the entries of the lists in the backup and in the data folder.
 func (r *restoreJob) writeBackupList(p restorePlan, newData string) error {
 	var entries []listEntry

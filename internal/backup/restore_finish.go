@@ -106,8 +106,8 @@ func finishRestore(dir string, stepHook func()) error {
 	return errors.Join(os.RemoveAll(restoring), disk.SyncFolder(dir))
 }
 
-// setAside moves existing memory away. It begins with the vault, which is the most likely to fail, so that
-// nothing has changed after a failure.
+// setAside moves existing memory away. It moves the vault first: if that move fails, which is more likely than
+// for the other files, nothing has changed.
 func (p restorePlan) setAside(dir string, stepHook func()) error {
 	if err := p.setVaultAside(stepHook); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (p restorePlan) setVaultAside(stepHook func()) error {
 	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
-// cancel cancels a restore if cause, the error of setAside, came before any change, because otherwise every
-// start would fail. A restore that has changed anything continues at the next start. cancel returns the error.
+// cancel cancels a restore if setAside has changed nothing, because otherwise every start would fail. A restore
+// that has changed anything continues at the next start. cancel returns cause, the error of setAside.
 func (p restorePlan) cancel(dir string, cause error) error {
 	if p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside) || p.DataAside != "" && exists(p.DataAside) {
 		return cause

@@ -24,7 +24,7 @@ const (
 	trialInterval = 24 * time.Hour // minimum interval between trials, because a trial reads the whole backup
 )
 
-// Schedule creates backups at intervals. As a trial, it restores the newest backup into a temporary folder.
+// Schedule creates backups at intervals. As a test (the trial), it restores the newest backup into a temporary folder.
 // A nil Schedule does nothing.
 type Schedule struct {
 	maker    *Maker
@@ -94,7 +94,7 @@ func (s *Schedule) RunOnce(ctx context.Context) error {
 	if next.lastError = ""; err != nil {
 		next.lastError = err.Error()
 	}
-	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // ignore a failure because the process stops or another backup is in progress
+	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // a stopping process or another backup in progress is no failure of this backup
 		s.state.Store(&next)
 	}
 	return err
@@ -150,8 +150,8 @@ func (s *Schedule) createIfDue(ctx context.Context, now time.Time, updated *sche
 	return s.maker.List.prune(s.dest, names)
 }
 
-// testRestore fetches the backup name from the destination and restores it, with the server's settings, into
-// the folder of the temporary backup m.
+// testRestore fetches the backup with this name from the destination. It restores the backup, with the server's
+// settings, into the folder of the temporary backup m.
 func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) error {
 	dir, c := filepath.Dir(m.Name()), s.maker.config
 	file, err := s.dest.fetch(ctx, name, dir)
@@ -162,7 +162,7 @@ func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) 
 		c.Vault = filepath.Join(dir, "trial-vault")
 	}
 	if _, err = Restore(ctx, c, file, RestoreOptions{Identity: m.identity}); err == nil {
-		s.log.Info("the newest backup was restored on trial", "path", s.dest.displayPath(name))
+		s.log.Info("the newest backup was restored as a test", "path", s.dest.displayPath(name))
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (s *Schedule) Report() (summary string, findings []client.Finding) {
 		problem = "the newest backup is older than twice backup.every: " + current.newestName
 	}
 	if current.lastError != "" || !current.newestAt.IsZero() && s.maker.now().Sub(current.newestAt) > 2*s.settings.Every {
-		findings = append(findings, client.Finding{Part: "backup", Path: at, Problem: problem, Fix: "check that backup.to exists (for example, that the disk is mounted) and that backup.to and the data folder have room; Loci tries a backup again within an hour, and a trial with the next backup"})
+		findings = append(findings, client.Finding{Part: "backup", Path: at, Problem: problem, Fix: "check that backup.to exists (for example, that the disk is mounted) and that backup.to and the data folder have room; Loci tries again to create a backup within an hour, and tests a restore of the next backup"})
 	}
-	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored on trial is %q", at, current.newestName, current.testedName), findings
+	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored as a test is %q", at, current.newestName, current.testedName), findings
 }

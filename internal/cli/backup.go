@@ -46,7 +46,7 @@ func newBackupCommand(g *sharedState) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				return printAnswer(g, cmd, func(out printer, result backupResult) {
-					fmt.Fprintf(out, "%s  %s, of %s\n", result.Path, formatSize(result.Bytes), formatTime(result.ContentAt))
+					fmt.Fprintf(out, "%s  %s, created %s\n", result.Path, formatSize(result.Bytes), formatTime(result.ContentAt))
 					printContents(out, result.Manifest)
 				})(g.writeBackup(ctx, c, path, cmd.ErrOrStderr()))
 			})
@@ -147,7 +147,7 @@ func newRestoreCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore the memory of a backup into the data folder",
-		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. Stop the server of the folder first.\n" +
+		Long: "Restore the memory of a backup into the data folder, and into the vault if the backup has one. Stop the server of the folder first.\n" +
 			"FILE is checked completely before anything changes. If the restore is interrupted, either nothing has changed or the next start completes it.\n" +
 			"FILE may be encrypted (--identity). Copy a backup from S3 to a local file first.\n" +
 			"The command refuses a folder that already has memory. With --replace it moves the existing files to another folder, and prints its name.\n" +

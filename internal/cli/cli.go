@@ -40,7 +40,7 @@ func Main() int {
 	if err == nil {
 		return 0
 	}
-	if executed.Name() == hookName { // an exit status of 2 would refuse the agent's prompt
+	if executed.Name() == hookName { // after an exit status of 2 the agent would refuse the prompt
 		writeHookError(os.Stderr, err)
 		return 0
 	}
@@ -129,8 +129,8 @@ func wantsJSON(cmd *cobra.Command, args []string) bool {
 	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
-// interruptMessage returns the error message of an interrupted command. It hides the errors that the
-// interruption caused; only those of an import or a server are shown, because they report unfinished work.
+// interruptMessage returns the error message of an interrupted command. It hides errors that the
+// interruption caused, except errors of an import or a server, which report unfinished work.
 func interruptMessage(executed *cobra.Command, err error) string {
 	if errors.Is(err, errInterrupted) || executed.Name() == "serve" || executed.Name() == "demo" {
 		return err.Error()
@@ -147,7 +147,7 @@ type sharedState struct {
 	asJSON          bool                        // --json: print JSON instead of text
 	readAt          memory.At                   // the time that --as-of or --valid-at chooses
 	standalone      bool                        // no server answered, and this command opened the data folder itself
-	sharesServer    bool                        // without another server, this command also serves other commands
+	sharesServer    bool                        // if no server runs, this command also serves other commands
 	runLearningJobs func(context.Context) error // runs all due learning jobs; set only if standalone
 }
 
@@ -293,7 +293,7 @@ func (g *sharedState) openStandalone(cmd *cobra.Command, cfg config.Config, opts
 	if cfg.Log.Level == "info" {
 		cfg.Log.Level = "warn" // only a server shows info lines
 	}
-	start := openOnFreePort // writes its URL to the data folder, so that other commands use this server, too
+	start := openOnFreePort // also writes the server's URL to the data folder, where other commands find it
 	if !g.sharesServer {
 		cfg.Addr, start = "127.0.0.1:0", func(ctx context.Context, c loci.Config, o loci.Options) (*server, error) {
 			return listenAndOpen(ctx, c, o, nil)

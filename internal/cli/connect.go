@@ -192,7 +192,7 @@ type jsonEntry struct {
 	path         []string // keys down to the member or, if isList is set, down to the list
 	isList       bool
 	value        any
-	findExisting func(root *hujson.Value) (path []string, upToDate bool, err error) // path of an entry that connect wrote earlier, or nil
+	findExisting func(root *hujson.Value) (path []string, upToDate bool, err error) // returns the path of an entry that connect wrote earlier, or nil
 }
 
 // editJSON returns a function that adds entries to a JSON text, or removes them.

@@ -262,7 +262,7 @@ func addMessage(ctx context.Context, g *sharedState, c *client.Client, w io.Writ
 	paused := false
 	if len(stored.Memories) == 0 && !g.asJSON {
 		p, err := c.Paused(ctx)
-		paused = err == nil && p.Pause == "learning" // an error is ignored: the message is stored
+		paused = err == nil && p.Pause == "learning" // ignore an error, because the message is already stored
 	}
 	return g.print(w, stored, func(out printer) { out.printLearned(stored.Memories, paused) })
 }

@@ -140,11 +140,11 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 			return exportResult{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*") // before the export, so that an unwritable folder fails immediately
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // created before the export begins, to detect an unwritable folder
 	if err != nil {
 		return exportResult{}, fmt.Errorf("cannot write to %s: %w", dir, withoutPath(err))
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // after a success the file has another name
+	defer func() { _ = os.Remove(temp.Name()) }() // after a successful rename, no file has this name
 	stream, err := c.Export(ctx, q)
 	if err != nil {
 		return exportResult{}, errors.Join(err, temp.Close())
@@ -162,7 +162,7 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 	return exportResult{path, n}, os.Rename(temp.Name(), path)
 }
 
-// withoutPath returns the cause of a [fs.PathError], without the name of the temporary file, or another error unchanged.
+// withoutPath returns a [fs.PathError] without its path, the temporary file, and any other error unchanged.
 func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

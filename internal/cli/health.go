@@ -80,7 +80,7 @@ func newDoctorCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// runCheckup checks the memory. If confirm is set, it also returns the request that undoes the confirmed deletions.
+// runCheckup checks the memory. If confirmDeletions is set, it also returns the request to undo the deletions.
 func runCheckup(ctx context.Context, c *client.Client, confirm bool) (checkup client.Checkup, undo client.UndoRequest, err error) {
 	if !confirm {
 		checkup, err = c.Doctor(ctx)

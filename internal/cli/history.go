@@ -60,7 +60,7 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// printJournal prints changes, grouped by run; texts maps ids of changed memories to their texts.
+// printJournal prints changes, grouped by run; textsByID maps ids of changed memories to their texts.
 func (s printer) printJournal(page client.Changes, texts map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("no changes")
@@ -311,7 +311,7 @@ func (s printer) printHistory(history memoryHistory) {
 	texts := factTexts(history.Changes)
 	for _, c := range slices.Backward(history.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
-			continue // a change of the fact on the other side of a replacement
+			continue // the change affects the other fact of a replacement, not m
 		}
 		s.line("%s  %-10s %s%s  %s", formatTime(c.CreatedAt), changeVerb(c), authorText(c.Author), s.reasonText(c), s.styled(dim, c.ID))
 		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || changedProperties(c) != "") {

@@ -121,7 +121,7 @@ func (b *importer) addReport(file string, format portable.Format, report client.
 	}
 }
 
-// mergeReport adds the numbers of the report from to the report to, and appends the lists of from.
+// mergeReport adds the numbers of report to total, and appends the lists of report to those of total.
 func mergeReport(to, from reflect.Value) {
 	for i := range to.NumField() {
 		switch f := to.Field(i); f.Kind() {

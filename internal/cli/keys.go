@@ -214,7 +214,7 @@ func newUsersEraseCommand(g *sharedState) *cobra.Command {
 func (s printer) printErasedUser(erased client.Erased) {
 	s.line("%s is erased and closed since %s", shorten(erased.User, 100), formatTime(erased.ClosedAt))
 	s.line("  removed: %s", formatCounts(erased.Removed))
-	s.line("  removed from other users: %s", formatCounts(map[string]int{"links": erased.Links, "traces": erased.Traces}))
+	s.line("  removed from other users' memory: %s", formatCounts(map[string]int{"links": erased.Links, "traces": erased.Traces}))
 	for _, h := range erased.TextRemainsIn {
 		s.line("the text may remain in: %s", shorten(h, 300))
 	}

@@ -251,7 +251,7 @@ func encodeHeader(s string) string {
 	return s
 }
 
-// reconnect finds or starts a server, unless another call has already replaced lost, the client that failed.
+// reconnect finds or starts a server, unless another call has already replaced the client failedClient.
 func (b *mcpBridge) reconnect(lost *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -300,7 +300,7 @@ const (
 	hookDeadline      = 2 * time.Second // maximum time of a hook, for which the agent waits; recall takes at most a second (recall.deadline_max)
 	maxHookInputBytes = 8 << 20         // maximum length of an event, in bytes
 	maxProjectLength  = 256             // maximum length of a project's name in characters, as in the API
-	maxQuestionBytes  = 20_000          // number of bytes at the start of a prompt that are searched for; the API accepts 100,000 characters
+	maxQuestionBytes  = 20_000          // only these first bytes of a prompt are the question of the search; the API accepts 100,000 characters
 )
 
 func newHookCommand(g *sharedState) *cobra.Command {

@@ -380,7 +380,7 @@ func pruneVectors(ctx context.Context, g *sharedState, cmd *cobra.Command, c *cl
 // pollInterval is the interval at which followProgress requests the progress.
 const pollInterval = 200 * time.Millisecond
 
-// followProgress shows how many vectors are computed until all are, or the work stops; refresh updates vectors.
+// followProgress shows the number of computed vectors until the work ends; refresh updates the counts in vectors.
 func followProgress(ctx context.Context, w io.Writer, vectors *client.Vectors, refresh func() error) error {
 	bar := newProgressLine(w)
 	defer bar.clear()

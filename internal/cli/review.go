@@ -146,7 +146,7 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 	})
 }
 
-// seenText returns the text of a fact shared by another user, so that the server can refuse the decision if
+// sharedFactText returns the text of a fact shared by another user, so that the server can refuse the decision if
 // the text has changed; "" for the user's own facts.
 func seenText(w client.Waiting) string {
 	if w.Memory.Home == "" {

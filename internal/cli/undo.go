@@ -109,7 +109,7 @@ func runText(c client.Change) string {
 }
 
 // lastUndoableChange returns a change of the last run that can be undone, or the zero Change. It skips runs
-// that erased memories or changed memories that were erased later. It also skips pauses, because
+// that erased memories, and runs that changed memories erased later. It also skips pauses, because
 // people do not regard a pause as a change of memory.
 func lastUndoableChange(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
@@ -165,8 +165,8 @@ func printConflict(ctx context.Context, c *client.Client, req client.UndoRequest
 	return memory.Errorf(memory.Conflict, "later changes prevent the undo; undo them first, or add --cascade to undo all of them")
 }
 
-// printUndo prints what an undo changed or would change. The command line next carries out or reverts
-// the undo.
+// printUndo prints what an undo changed or would change, and nextCommand, the command line that carries
+// out or reverts the undo.
 func (s printer) printUndo(u client.Undone, target, next string, texts map[string]string) {
 	switch {
 	case len(u.Steps) == 0:

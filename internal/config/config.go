@@ -38,7 +38,7 @@ type Config struct {
 	UsersHeader string        `koanf:"users_header" doc:"Header that names the user and overrides X-Loci-User. Loci reads it only if the request comes from an address in proxies and has a key that may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
 	JWTSecret   string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
 	Drain       time.Duration `koanf:"drain" default:"30s" doc:"Time that running requests have to finish after the server receives a signal to stop. If other machines can reach the server, it first answers /health/ready with 503 and accepts requests for a sixth of this time. A cancelled stream ends with an error event."`
-	Prompts     string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
+	Prompts     string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in prompts."`
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the vault's files to git, with the changes in the commit messages. If git fails, Loci logs the error and continues."`
 
@@ -84,7 +84,7 @@ type Config struct {
 
 // EmbedConfig sets the server of remote embedders and rerankers.
 type EmbedConfig struct {
-	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server of remote:MODEL; for most servers it ends in /v1. If empty, upstream.url is used."`
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that runs models of the form remote:MODEL; for most servers the URL ends in /v1. If empty, upstream.url is used."`
 	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. If empty and embed.url is empty, upstream.key is used."`
 }
 
@@ -187,7 +187,7 @@ type RecallConfig struct {
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Age at which relevance has fallen to a third (1/e), instead of the weight of recency. 0s means that relevance does not fall."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Position of memory in a prompt. tail: a message of its own before the last user message. system: the system message. user: the user message."`
-	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"Whether later requests of a chat repeat the memory that was added to earlier messages. keep: yes, in the same place, so that a provider's prompt cache stays valid; only new memory is added. last: no, only the last message has memory. With placement system it is always last."`
+	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"Whether later requests of a chat repeat the memory that was added to earlier messages. keep: yes, in the same place, so that a provider's prompt cache stays valid; only new memory is added. last: no, only the last message has memory. With recall.placement=system, Loci always acts like last."`
 	Core          int           `koanf:"core" default:"800" doc:"Maximum number of tokens of the core: the facts about the user that every conversation begins with. If not all facts fit, the order is pinned facts, instructions on how to answer, then the most important facts and facts related to the message. The core has only facts that users said or people wrote. 0 means only pinned facts and profile entries, at most 150 tokens."`
 	CoreWithout   []string      `koanf:"core_without" doc:"Comma-separated categories of facts that are not put into the core; only search finds them. Pinned facts are always in the core."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"Maximum time that a chat waits for memory in each of two steps: finding its conversation, and recall. With a remote model, a database server or Chroma the default is 400ms."`
@@ -230,7 +230,7 @@ type RecordConfig struct {
 
 // LimitsConfig sets limits of requests.
 type LimitsConfig struct {
-	Body       int64 `koanf:"body" default:"33554432" doc:"Maximum size of a request's body in bytes. All bodies together may use a quarter of GOMEMLIMIT, otherwise of the cgroup's memory limit, otherwise of 1 GiB. Above this total, chats are forwarded without memory, and other requests get status 503 with Retry-After."`
+	Body       int64 `koanf:"body" default:"33554432" doc:"Maximum size of a request's body in bytes. All bodies together may use a quarter of the memory limit: GOMEMLIMIT or, if it is not set, the limit of the cgroup or, without both, 1 GiB. Above this total, chats are forwarded without memory, and other requests get status 503 with Retry-After."`
 	Requests   int   `koanf:"requests" default:"0" doc:"Maximum number of requests of one user, or of one key without a user, per minute on each server. Further requests get status 429 with Retry-After. 0 means no limit."`
 	Tokens     int   `koanf:"tokens" default:"0" doc:"Maximum number of upstream tokens of one user or key per minute, in prompts and answers, as the upstream reports them. 0 means no limit. The limit for learning is learn.day_tokens."`
 	Concurrent int   `koanf:"concurrent" default:"64" doc:"Maximum number of concurrent requests of one user. 0 means no limit."`

@@ -86,7 +86,7 @@ func Import(file string, data []byte) (ImportedSettings, error) {
 			}
 		}
 		out.Settings[f.key] = v.value
-		if f.name == "rag_embedding_model" { // the system with this setting has thresholds for cosines
+		if f.name == "rag_embedding_model" { // in the system with this setting, thresholds apply to cosines
 			out.Settings["recall.score"] = "cosine"
 		}
 		votes[f.profile]++
@@ -114,7 +114,7 @@ func Import(file string, data []byte) (ImportedSettings, error) {
 			out.Settings["profile"] = profile
 		}
 	}
-	if key := out.Settings["upstream.key"]; key != "" { // a key of OpenAI, which answers chats and embeds texts
+	if key := out.Settings["upstream.key"]; key != "" { // the key is for OpenAI, which then answers chats and embeds texts
 		maps.Copy(out.Settings, map[string]string{"upstream.url": openAIURL, "embed.url": openAIURL, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)

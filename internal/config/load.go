@@ -196,7 +196,7 @@ func readFlags(flags map[string]string) (map[string]any, error) {
 }
 
 // readEnv returns the settings in the environment. A secret can also be in a file: the secret's variable
-// with the suffix _FILE contains the path. The result unknown lists LOCI_ variables that are not settings,
+// with the suffix _FILE contains the path. The result unknownNames lists LOCI_ variables that are not settings,
 // such as variables set by Kubernetes. For a misspelt setting readEnv returns [memory.Invalid].
 func readEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
@@ -268,7 +268,7 @@ func checkKey(source, key string) error {
 	return unknownSetting(source, key, key, func(key string) string { return key })
 }
 
-// unknownSetting returns the error for an unknown setting, with suggestions. The function format
+// unknownSettingError returns the error for an unknown setting, with suggestions. The function format
 // converts a key to the notation of the source.
 func unknownSetting(source, name, key string, format func(key string) string) error {
 	suggestions := suggestKeys(key)

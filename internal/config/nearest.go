@@ -11,7 +11,7 @@ const (
 	maxEdits       = 2 // maximum edit distance of a suggestion
 )
 
-// otherNames maps usual names of settings in other programs to Loci's names.
+// keySynonyms maps usual names of settings in other programs to Loci's keys.
 var otherNames = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
 // suggestKeys suggests keys for an unknown name: keys within maxEdits of the name or, if there are none,

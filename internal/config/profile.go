@@ -87,7 +87,7 @@ func (c *Config) ProfileValues() []string {
 	var out []string
 	for _, s := range c.ListSettings() {
 		if s.From == profileSource(c.Profile) {
-			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // the format of --set
+			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // as in --set: no space after a comma
 		}
 	}
 	return out
@@ -98,7 +98,7 @@ func (c *Config) MissingModels() []string { return c.missingModels }
 
 // replaceMissingModels replaces missing models of the profile (a local model without a folder, a remote
 // model without embed.url). A missing embedder becomes AutoEmbedder; the replacement is chosen when models
-// are opened. The argument profile has the profile's settings.
+// are opened. The argument profileSettings has the profile's settings.
 func (c *Config) replaceMissingModels(profile map[string]any) error {
 	c.profileEmbedder, _ = profile["embedder"].(string)
 	if c.sources["embedder"] == profileSource(c.Profile) {
@@ -121,7 +121,7 @@ func (c *Config) replaceMissingModels(profile map[string]any) error {
 		}
 	}
 	if c.sources["vault"] == profileSource(c.Profile) {
-		// A profile's vault is a path in the data folder, which only the store sqlite uses.
+		// A profile's vault is a path in the data folder. Only the store sqlite uses a data folder.
 		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
 			c.Vault = ""
 		}
@@ -140,7 +140,7 @@ func (c *Config) MissingEmbedder() string {
 	return c.profileEmbedder
 }
 
-// WithEmbedder returns c with the embedder name, which the caller has chosen for [AutoEmbedder].
+// WithEmbedder returns c with another embedder, which the caller has chosen for [AutoEmbedder].
 func (c Config) WithEmbedder(name string) Config {
 	c.Embedder, c.missingModels = name, slices.Clone(c.missingModels)
 	if c.embedderAdvice != "" && name != c.profileEmbedder {
@@ -158,17 +158,17 @@ func (c *Config) resetScoreSettings() {
 			if c.Recall.Score == scoreReranker {
 				needs = "a reranker"
 			}
-			c.missingModels = append(c.missingModels, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g applies to the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
+			c.missingModels = append(c.missingModels, fmt.Sprintf("recall.score %s (needs %s): using fitted, so recall.threshold %g is compared with fitted scores", c.Recall.Score, needs, c.Recall.Threshold))
 		} else {
 			c.Recall.Threshold = -1 // the profile's threshold is on the scale of another score
 		}
 		c.Recall.Score = scoreFitted
 	}
 	if !c.hasScoreModel() {
-		c.Preset.EmbedAs = "question" // models other than the profile's expect a question as a question
+		c.Preset.EmbedAs = "question" // only the profile's model may need questions encoded as documents
 	}
-	// The words that Expand adds to a question move its vector towards facts about the user.
-	// Without vectors, the added words only fail to match.
+	// The words that Expand adds to a question move the question's vector towards facts about the user.
+	// A search by words only has no use for the added words, which match no memory.
 	if c.Embedder == Lexical {
 		c.Preset.Expand = false
 	}

@@ -207,7 +207,7 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 	}
 	want := []string{
 		"embedder remote:mistral-embed (set embed.url to the URL of its server): using lexical",
-		"recall.score cosine (needs the profile's embedder): using fitted, and recall.threshold 0.3 applies to the scale of fitted",
+		"recall.score cosine (needs the profile's embedder): using fitted, so recall.threshold 0.3 is compared with fitted scores",
 	}
 	if wanted := c.MissingEmbedder(); wanted != "remote:mistral-embed" {
 		t.Errorf("the profile's embedder that is not at hand is %q", wanted)

@@ -16,15 +16,15 @@ func (c *Config) RunningServerURL() string {
 	return filelock.HolderURL(c.LockFile())
 }
 
-// PrefersDataFolder reports whether commands find their memory by the setting data and not by addr,
-// because the source of data comes before the source of addr in the order flag, environment, file,
-// default. It is false for a database server.
+// PrefersDataFolder reports whether commands find their memory by the setting data instead of the setting addr.
+// This is so if the source of data has a higher precedence (flag, environment, file, default) than the
+// source of addr. It is false for a database server.
 func (c *Config) PrefersDataFolder() bool {
 	return c.LockFile() != "" && c.sourceRank("data") > c.sourceRank("addr")
 }
 
-// RequiresServer reports whether commands must use the server at addr: a flag sets addr, or addr is a
-// URL, and no flag sets the data folder.
+// RequiresServer reports whether commands must use the server at addr. This is so if no flag sets the data
+// folder, and a flag sets addr or addr is a URL.
 func (c *Config) RequiresServer() bool {
 	return (c.sourceRank("addr") == flagRank || c.isServerURL()) && c.sourceRank("data") < flagRank
 }

@@ -110,7 +110,7 @@ func (d *Doctor) checkVault(ctx context.Context, c *report, confirmDeletions boo
 		_, err := d.Vault.ApplyEdit(ctx, e)
 		do := "correct the file; Loci reads it again after a change and at each start"
 		switch {
-		case err == nil: // the edit succeeds now; the next check applies it
+		case err == nil: // ApplyEdit applied the edit, so there is no problem to report
 			continue
 		case errors.Is(err, memory.Gone):
 			do = "to reopen the erased user with this file: loci users open " + e.Owner.Name() + "; otherwise delete the file"
@@ -364,7 +364,7 @@ func (d *Doctor) checkRemoteModels(ctx context.Context, c *report) {
 	}
 }
 
-// missedLimit limits missed questions: if a model missed more than 1/missedLimit of them, a warning appears.
+// missedLimit sets the limit of a warning: a model did not answer more than one in missedLimit questions.
 const missedLimit = 20
 
 // skippedModelFindings reports models that are currently skipped, or that did not answer for many questions. For

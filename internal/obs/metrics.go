@@ -76,7 +76,7 @@ func (m *Metrics) orDiscarded() *Metrics {
 	return m
 }
 
-// ObserveRecall counts a search and its skipped parts; each element of degraded is "PART: REASON".
+// ObserveRecall counts a search and its skipped parts; each element of skippedParts is "PART: REASON".
 func (m *Metrics) ObserveRecall(took time.Duration, degraded ...string) {
 	m = m.orDiscarded()
 	m.recallSeconds.WithLabelValues().Observe(took.Seconds())

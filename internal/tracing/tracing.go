@@ -124,8 +124,8 @@ func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attri
 	span.End(trace.WithTimestamp(endedAt))
 }
 
-// AddRecall adds the spans place and recall. The conversation was found at placedAt, which is zero if none was
-// searched for; traceID is the id of Loci's own trace of the recalled memories.
+// AddRecall adds the spans place and recall. The conversation was found at placedAt, which is zero if Loci did not
+// search for a conversation; traceID is the id of Loci's own trace of the recalled memories.
 func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFactCount int, traceID string) {
 	if c == nil {
 		return

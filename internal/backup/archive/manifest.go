@@ -96,7 +96,7 @@ func (m Manifest) check() error {
 	return nil
 }
 
-// checkMemberName refuses a member's name that is a path out of its folder, or that no backup contains.
+// checkMemberName refuses a member's name that is a path out of its folder, or that a backup must not contain.
 func checkMemberName(name string) error {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {

@@ -27,9 +27,9 @@ type Archive struct {
 	zipFiles  []*zip.File // in the order of the manifest's members
 }
 
-// Open opens an archive and checks its manifest; [Archive.Check] checks the members. The path identity
-// of a file with age identities is empty for an unencrypted archive. Open returns [memory.NotFound] if
-// the file does not exist, [memory.Invalid] if it is not a complete backup, and [memory.Unavailable] for
+// Open opens an archive and checks its manifest; [Archive.Check] checks the members. For an encrypted
+// archive, identityOrPath is an age identity or the path of a file with identities. Open returns [memory.NotFound]
+// if the file does not exist, [memory.Invalid] if it is not a complete backup, and [memory.Unavailable] for
 // an archive of a newer program.
 func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
