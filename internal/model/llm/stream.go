@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// A reply may have as many bytes as its request, but at least minReplyLimit bytes.
+	// A reply may be as long as its request or, if the request is shorter, minReplyLimit bytes.
 	minReplyLimit = 8 << 10
 
 	// maxStream is the maximum total size in bytes of a reply's events: some 16,000 tokens with reasoning.
