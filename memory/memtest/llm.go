@@ -17,7 +17,7 @@ type ScriptLine struct {
 	Text     string
 	Err      error // if set, Complete fails with this error
 	Hangs    bool  // Complete waits until the context ends instead of replying
-	Reusable bool  // answer every matching prompt; otherwise the line answers one prompt
+	Reusable bool  // the line answers every matching prompt; false means only one prompt
 }
 
 // LLM is a scripted model. Each prompt is answered by the first matching line of the script, which is then
