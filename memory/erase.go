@@ -52,7 +52,7 @@ const (
 	erasedKeyHashSize = 16 // length in bytes of the hash in the key
 )
 
-// ErasedKey returns the key that replaces the key of a profile entry erased by run, since a key may be
+// ErasedKey returns the key that replaces the key of a profile entry erased by the run, since a key may be
 // personal text. A key that ErasedKey has returned is not changed.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKeyPrefix); ok && len(hash) == 2*erasedKeyHashSize {

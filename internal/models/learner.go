@@ -64,7 +64,7 @@ type choice struct {
 
 // LearnerStatus tells people which model learns.
 type Learns struct {
-	Description, Why string
+	Description, Why string // which model learns, and the reason for the choice
 	Problem          string // problem with a setting; "" if there is none
 	Model            string // name of the model; empty if only the rules or each chat's own model learn, or before the choice
 	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if these facts need no approval

@@ -22,10 +22,10 @@ import (
 
 // CrashConfig describes a store that RunCrash kills.
 type CrashConfig struct {
-	// Open opens the store at a path with a clock. A store may call point at each point where a crash is
+	// Open opens the store at a path with a clock. A store may call crashPoint wherever a crash is
 	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
-	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
+	// Kills is the number of random kills, and the maximum number of kills at crash points. 0 means
 	// $LOCI_CRASH_KILLS, or 12 if that is not set.
 	Kills int
 }
@@ -99,8 +99,8 @@ func (p *crashParent) killCount(t *testing.T) int {
 	return defaultKills
 }
 
-// runRound runs a child until it has sent ackCount acknowledgements or, if point is not 0, has died at that
-// point. Then runRound checks the store. It reports whether the child died at the point.
+// runRound runs a child until it has sent ackCount acknowledgements or, if killPoint is not 0, has died at
+// this crash point. Then it checks the store. It reports whether the child died at killPoint.
 func (p *crashParent) runRound(t *testing.T, ackCount, point int) bool {
 	t.Helper()
 	died := p.runChild(t, ackCount, point)

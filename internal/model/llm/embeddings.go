@@ -248,12 +248,12 @@ func (e *Embedder) requestVectors(ctx context.Context, send func(ctx context.Con
 
 // parseVectors returns the n vectors in a response, scaled to unit length.
 func (e *Embedder) parseVectors(answer []byte, n int) ([][]float32, error) {
-	type numbered struct {
+	type indexedVector struct {
 		Index     *int      `json:"index"`
 		Embedding []float32 `json:"embedding"`
 	}
 	var got struct {
-		Data       []numbered `json:"data"`
+		Data       []indexedVector `json:"data"`
 		Embeddings struct {
 			Float [][]float32 `json:"float"`
 		} `json:"embeddings"` // format of Cohere's own API
@@ -262,7 +262,7 @@ func (e *Embedder) parseVectors(answer []byte, n int) ([][]float32, error) {
 		return nil, e.client.server.unavailable("invalid vectors: %v", err)
 	}
 	for _, v := range got.Embeddings.Float {
-		got.Data = append(got.Data, numbered{Embedding: v})
+		got.Data = append(got.Data, indexedVector{Embedding: v})
 	}
 	if len(got.Data) != n {
 		return nil, e.client.server.unavailable("the answer has %d vectors for %d texts", len(got.Data), n)

@@ -123,14 +123,14 @@ func (r *Reranker) requestScores(ctx context.Context, variant int32, question st
 }
 
 func (r *Reranker) parseScores(answer []byte, n int) ([]float32, error) {
-	type ranked struct {
+	type indexedScore struct {
 		Index     int      `json:"index"`
 		Relevance *float64 `json:"relevance_score"`
 		Score     *float64 `json:"score"` // field of text-embeddings-inference
 	}
 	var got struct {
-		Results []ranked `json:"results"`
-		Data    []ranked `json:"data"` // field of Voyage
+		Results []indexedScore `json:"results"`
+		Data    []indexedScore `json:"data"` // field of Voyage
 	}
 	into := any(&got)
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {

@@ -19,7 +19,7 @@ const (
 )
 
 // readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
-// progress for each event, and stops reading when the reply is longer than limit bytes.
+// onEvent for each event, and stops reading when the reply is longer than limit bytes.
 func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
