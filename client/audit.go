@@ -19,7 +19,7 @@ type AuditEntry struct {
 	Request string    `json:"request,omitempty" doc:"The request's id in the access log."`
 }
 
-// Reloaded lists the settings whose values changed since the server read them last.
+// Reloaded lists the settings whose values have changed since the server last read its settings.
 type Reloaded struct {
 	Applied      []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
 	AfterRestart []string `json:"at_start" doc:"Changed settings that apply after the next start."`

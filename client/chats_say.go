@@ -112,7 +112,7 @@ func (c *Client) streamReply(ctx context.Context, path string, in any, listener 
 	return out, err
 }
 
-// stream posts in as JSON and calls yield for each event of the response, until yield returns an error.
+// stream posts a JSON request body and calls yield for each event of the response until yield returns an error.
 func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Client) stream(ctx context.Context, path string, in any, yield func(eve
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was read
+	defer func() { _ = resp.Body.Close() }() // the body was read, so the error has no effect
 	return eachEvent(resp.Body, yield)
 }
 

@@ -141,13 +141,13 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready reports whether the server accepts requests. A server that starts or stops is [memory.Unavailable].
+// Ready reports whether the server accepts requests. During start and stop, the error is [memory.Unavailable].
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }
 
-// MCP sends one message of the Model Context Protocol and returns the server's response with any status.
-// profile selects the server's tools, empty the default tools. headers are alternating names and values.
+// MCP sends one message of the Model Context Protocol and returns the server's response, even with an error
+// status. profile selects the tools; empty means the default tools. headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
 	if profile != "" {
@@ -160,8 +160,8 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 // maxResponse is the maximum size of a response body in bytes.
 const maxResponse = 256 << 20
 
-// roundTrip sends a request for the client's user and returns the response with any status. headers are
-// alternating names and values; headers with an empty value are omitted.
+// roundTrip sends a request for the client's user and returns the response, even with an error status.
+// headers are alternating names and values; headers with an empty value are omitted.
 func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -195,7 +195,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 
 // readBody reads and closes the body of a response.
 func readBody(resp *http.Response) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // the body was read
+	defer func() { _ = resp.Body.Close() }() // the body was read, so the error has no effect
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "read the answer: %w", err)
@@ -271,7 +271,7 @@ func problemError(status int, data []byte) error {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
 	}
 	message := cmp.Or(p.Detail, p.Title)
-	if p.Code == "" { // the server failed, not the request
+	if p.Code == "" { // the server itself failed: an error of the request has a code
 		return errors.New(message)
 	}
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}

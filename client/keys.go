@@ -34,7 +34,7 @@ type NewKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent if it never expires."`
 }
 
-// RotateKey sets the expiry of the old and of the new key when a new key replaces an old one.
+// RotateKey sets when the replaced key and its replacement expire.
 type RotateKey struct {
 	GraceSeconds int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Time in seconds for which the old key remains valid; 0 ends it immediately."`
 	ExpiresAt    time.Time `json:"expires_at,omitzero" doc:"Time when the new key expires. Absent if it never expires."`

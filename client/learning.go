@@ -54,7 +54,7 @@ type RelearnRequest struct {
 	Since        *time.Time `json:"since,omitempty" doc:"Only turns of this time or later."`
 }
 
-// Relearning is the amount of work that a [RelearnRequest] has queued.
+// Relearning is the result of a [RelearnRequest]: the amount of queued work.
 type Relearning struct {
 	Turns int `json:"turns" doc:"Number of turns to learn from again."`
 }
@@ -74,7 +74,7 @@ func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
 	return post[Upkeep](ctx, c, "/api/upkeep", in)
 }
 
-// Paused returns which part of the user's memory is paused.
+// PauseState returns which part of the user's memory is paused.
 func (c *Client) Paused(ctx context.Context) (Pause, error) {
 	return get[Pause](ctx, c, "/api/pause")
 }
@@ -89,7 +89,7 @@ func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, er
 	return post[Relearning](ctx, c, "/api/relearn", in)
 }
 
-// Usage returns the usage of models on since's day and later days, or all usage if since is zero.
+// Usage returns the usage of models from the day of since on, or all usage if since is zero.
 func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) {
 	path := "/api/usage"
 	if !since.IsZero() {

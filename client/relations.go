@@ -30,7 +30,7 @@ type RelatedMemories struct {
 	Derived   []FoundRelation `json:"found,omitempty" doc:"Derived relations: facts that this fact replaced, its replacement, pending replacements, and other facts about the same person or thing."`
 }
 
-// FoundRelation is a relation derived from the history and the text of facts.
+// FoundRelation is a relation that Loci derives from the history and the text of facts.
 type FoundRelation struct {
 	FactRelation
 	Memory Memory `json:"memory" doc:"The other fact."`

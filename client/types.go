@@ -340,7 +340,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // where searches run: in the in-memory index, and for large users also in the database
+	Search    string   `json:"search,omitempty"` // where searches run: in the in-memory index and, for users with many memories, also in the database
 	Vault     string   `json:"vault,omitempty" doc:"The vault's folder, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
@@ -352,7 +352,7 @@ type Health struct {
 	Advice    string   `json:"better,omitempty" doc:"A command that would improve search results, with its effect."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests have shown since the server's start, such as a chat without a user, and models that are skipped now or were skipped for many questions of the last hour."`
 
-	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, since they refused a separate message with memories
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, because they refused memories in a separate message
 }
 
 // Values of [Ready].
@@ -371,7 +371,7 @@ type Ready struct {
 type StrictModel struct {
 	Path  string    `json:"path"` // path of the chat API whose request the model refused
 	Model string    `json:"model"`
-	Until time.Time `json:"until"` // time after which a separate message is tried again
+	Until time.Time `json:"until"` // time after which Loci again sends memories in a separate message
 }
 
 // Problem is an error of the API, in the format of RFC 9457.

@@ -77,7 +77,7 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 }
 
 // ViewWaiting returns a pending fact in the form of the API. turn is the turn that supports the fact, or nil.
-// The caller sets Reason and Author.
+// The caller must set the result's fields Reason and Author.
 func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Waiting {
 	v := Waiting{Memory: View(m)}
 	if turn != nil {

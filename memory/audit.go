@@ -12,7 +12,7 @@ type AuditEntry struct {
 	At      time.Time `bson:"at"`
 	Act     string    `bson:"act"`     // the action, such as "sign in" or "read memory"
 	By      string    `bson:"by"`      // how the request was authenticated, such as "key laptop"
-	User    string    `bson:"user"`    // user whose memory it concerned; "" if it concerned no single user
+	User    string    `bson:"user"`    // user whose memory the action concerned; "" if it concerned no single user
 	Detail  string    `bson:"detail"`  // key, file or setting concerned
 	Address string    `bson:"address"` // network address of the client
 	Request string    `bson:"request"` // id of the request in the access log

@@ -194,12 +194,12 @@ type Receipt struct {
 	Changes int       `json:"changes"`
 	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied earlier; this call did nothing
 
-	// Traces is the number of other owners' traces that an erasure removed, since these showed the erased
-	// text to readers of a pool or of global memory. Stores return 0.
+	// Traces is the number of other owners' traces that an erasure removed because they contained the
+	// erased text: readers of a pool or of global memory had recalled it. Stores return 0.
 	Traces int `json:"traces,omitempty" bson:"-"`
 
-	// TextRemainsIn lists the owner's documents, profile entries, and titles and rules of chats that still
-	// contain the erased text. Stores return nil.
+	// TextRemainsIn lists the places that still contain the erased text: the owner's documents, profile
+	// entries, and titles and rules of chats. Stores return nil.
 	TextRemainsIn []string `json:"held,omitempty" bson:"-"`
 }
 

@@ -34,15 +34,15 @@ type Eraser interface {
 	// call completes the erasure.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner and returns the number of removed traces, even with an error:
-	// repeating the call removes the remaining traces. It changes neither version nor journal, and does not
+	// EraseTraces removes all traces of an owner and returns their number, even if it also returns an error:
+	// a repeated call removes the remaining traces. It changes neither version nor journal, and does not
 	// affect traces saved later. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
 	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of these facts
 	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number of removed traces like
-	// EraseTraces; its cost depends only on this number. Erase the fact, or the link to it in the searched
-	// memory, first: afterwards SaveTraces refuses traces with the fact.
+	// EraseTraces; its cost depends only on this number. The caller must first
+	// erase the fact, or the link to it, so that SaveTraces refuses new traces with the fact.
 	EraseTracesOf(ctx context.Context, namespace string, factIDs ...string) (int, error)
 }
 
@@ -52,7 +52,7 @@ const (
 	erasedKeyHashSize = 16 // length in bytes of the hash in the key
 )
 
-// ErasedKey returns the key that replaces the key of a profile entry erased by run, since a key may be
+// ErasedKey returns the key that replaces the key of a profile entry erased by the run, since a key may be
 // personal text. A key that ErasedKey has returned is not changed.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKeyPrefix); ok && len(hash) == 2*erasedKeyHashSize {
@@ -63,7 +63,7 @@ func ErasedKey(run, key string) string {
 }
 
 // Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's
-// turns remain. The scope retains only owner and conversation, since names of projects and agents are text.
+// turns remain. The scope retains only owner and conversation, since project and agent names may be personal.
 func (i State) Erased(run string) State {
 	switch {
 	case i.Fact != nil:

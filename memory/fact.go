@@ -133,7 +133,7 @@ type Fact struct {
 	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
 	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // model and prompt hash, or name of the rule, that created the fact
 	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // JSON object for the caller's use
-	Hash         string          `json:"-"`                                            // hash of the normalized content, set by the caller; unique among live facts of a scope
+	Hash         string          `json:"-"`                                            // hash of the normalized content, set by the caller; unique among the active and pending facts of a scope
 	Version      int64           `json:"-"`                                            // owner's version at the last change of the fact; set by the store
 }
 

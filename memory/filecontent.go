@@ -13,8 +13,8 @@ type FileContent struct {
 	Context      *Context
 }
 
-// State returns the part of the content that a change can set: without a fact's relations and shares, and
-// only the changeable fields of a turn or conversation.
+// State returns the part of the content that a change can set: a fact without its relations and shares, and
+// of a turn or conversation only the changeable fields.
 func (c FileContent) State() State {
 	i := State{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {

@@ -46,7 +46,7 @@ type Job struct {
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
 	Conversation string    `json:"conversation,omitempty" bson:"session_id,omitempty"`
-	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // ids of the turns to process; of a JobShare ids of facts, of a JobErase the id of the erasure
+	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // ids of the turns to process; for a JobShare ids of facts, for a JobErase the id of the erasure
 	State        JobState  `json:"state"`
 	Attempts     int       `json:"attempts"`             // failed attempts
 	RunAt        time.Time `json:"run_at" bson:"run_at"` // earliest time of the next attempt

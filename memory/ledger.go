@@ -7,10 +7,10 @@ import (
 
 // Ledger records the usage of models by owner. The recorded usage limits learning, never a chat.
 type Ledger interface {
-	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the day is
+	// AddUsage adds u to the owner's usage of the same day, model and purpose. [Invalid] means that the day is
 	// zero or a number is negative.
 	AddUsage(ctx context.Context, owner Owner, u Usage) error
-	// UsageSince returns the usage of since's day and later days, ordered by day, purpose and model.
+	// UsageSince returns the usage from the day of since on, ordered by day, purpose and model.
 	UsageSince(ctx context.Context, owner Owner, since time.Time) ([]Usage, error)
 }
 

@@ -8,9 +8,9 @@ import (
 
 // Lineage is implemented by a [Store] that finds replacements of facts without reading the journal.
 type Lineage interface {
-	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn, newest fact
-	// first: the id of the replacement, or the fact's own id if the fact ended without a replacement. Turns
-	// with only active facts are absent from the map.
+	// SupersededBy returns, for each turn, one id for each superseded or ended fact learned from the turn,
+	// newest fact first: the id of the fact's replacement, or the fact's own id if it has no replacement.
+	// Turns without such facts are absent from the map.
 	SupersededBy(ctx context.Context, owner Owner, turnIDs []string) (map[string][]string, error)
 
 	// Predecessors returns, for each fact, the superseded facts that it replaced, latest replacement first

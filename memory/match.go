@@ -73,7 +73,7 @@ func ContainsFold(s, substr string) bool {
 
 func foldCase(s string) string { return strings.Map(leastFold, s) }
 
-// leastFold returns the smallest rune that equals r under case folding.
+// smallestFold returns the smallest rune that equals r under case folding.
 func leastFold(r rune) rune {
 	if r < unicode.MaxASCII {
 		if 'a' <= r && r <= 'z' {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Embedder turns texts into vectors. An embedder whose vectors depend only on words may have a method
-// OfWords() bool: then near duplicates are found by word search alone. An embedder on a server has a method
-// Remote() bool: writes do not wait for it, and a job embeds the memories later.
+// Embedder turns texts into vectors. An embedder whose vectors depend only on words may have a method OfWords()
+// bool that returns true: near duplicates are then found by word search alone. An embedder on a server has a
+// method Remote() bool that returns true: a job embeds new memories later, so that writes do not wait.
 type Embedder interface {
 	// Fingerprint identifies the model: vectors with different fingerprints are never compared. It changes
 	// with the weights, pooling, prefix and dimensions.

@@ -52,7 +52,7 @@ func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (
 	})
 }
 
-// AllChanges yields all journal entries that q selects. changes is [Facts].Changes or a similar method.
+// AllChanges yields all journal entries that q selects. list is [Facts].Changes or a similar method.
 func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Change, string, error) {

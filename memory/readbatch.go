@@ -49,7 +49,7 @@ func ReadBatch(ctx context.Context, store Store, owner Owner, set ReadSet) (Read
 type versionKey struct{ owner Owner }
 
 // WithVersion returns a context that contains the owner's version. With this context an [IndexSource] need
-// not read the version, and reads need not return later commits.
+// not read the version again, and reads need not contain later commits.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }

@@ -22,16 +22,16 @@ type Searcher interface {
 type Search struct {
 	Scopes        []Scope
 	Text          string
-	TermWeights   map[string]float32 // weights of the search terms of Text, from 0 to 1; an absent term has weight 1
+	TermWeights   map[string]float32 // weights of the search terms in Text, from 0 to 1; a term without an entry has weight 1
 	Vector        []float32          // embedding of the question by the searcher's model; nil means search by words only
 	WordsOnly     bool               // search only by words; Vector is used only to measure similarity
 	PreferVectors bool               // search memories that have a vector only by vector, and other memories by words
 	Neighbors     []Neighbor         // results of an external vector search, for owners whose vectors are not in the searcher's index
-	WordsFirst    bool               // search by vector only if the word search finds fewer than Limit candidates: set if the vector depends only on words
+	WordsFirst    bool               // use the vector only if the word search finds fewer than Limit candidates: set if the vector depends only on words
 	Kinds         []Kind             // nil selects all kinds
 	Category      string
 	Tag           string
-	Conversation  string          // only turns of this conversation and facts learned from it; "" selects all
+	Conversation  string          // id of a conversation: selects only its turns and facts learned from them; "" selects all
 	ExcludedIDs   map[string]bool // ids that the request already contains
 	AllowedIDs    map[string]bool // ids that may be returned; nil allows all
 	At            At
@@ -52,7 +52,7 @@ type Candidate struct {
 	ID                string
 	Owner             Owner
 	Kind              Kind
-	At                time.Time     // time for the recency score: UpdatedAt of a fact, CreatedAt of a turn or summary
+	At                time.Time     // time from which the recency score is computed: UpdatedAt of a fact, CreatedAt of a turn or summary
 	StatedAt          time.Time     // time to which relative dates in the text refer: ObservedAt of a fact, CreatedAt of a turn or summary
 	Role              Role          // role of a turn's speaker; RoleUser for a fact about the user
 	Speaker           string        // Name of a turn, or Subject of a fact
@@ -83,9 +83,9 @@ type Measures struct {
 	Related float32 // score of words related to the question's words
 	Vector  float32 // cosine similarity
 	Known   float32 // weighted share of the question's words that occur in any memory
-	Reply   float32 // Own of the user turn that this assistant turn answers
-	Session float32 // mean of the highest Own scores in a turn's conversation
-	Peak    float32 // difference between Own and the Own of the neighboring turns
+	Reply   float32 // score Own of the user turn that this assistant turn answers
+	Session float32 // mean of the highest scores Own in the turn's conversation
+	Peak    float32 // difference between the score Own and the scores Own of the neighboring turns
 }
 
 // Each calls yield for each score that is not 0, with the score's name in [Why].
@@ -121,8 +121,8 @@ type Hit struct {
 	Memory       Memory
 	Score        float64
 	Why          Why
-	Replacements []Fact // of a turn: facts that replaced facts learned from it; without text if searches exclude the text
-	Predecessors []Fact // of a fact: the facts that it replaced, newest first, except facts that its text mentions
+	Replacements []Fact // of a turn: replacements of facts learned from the turn; a replacement that searches exclude has no text
+	Predecessors []Fact // of a fact: the facts that it replaced, newest first, except facts that the text of the new fact mentions
 }
 
 // ScorePart is the contribution of one stage of a search to a score.
@@ -249,7 +249,7 @@ type Trace struct {
 	Cut          []TraceHit    `json:"cut,omitempty"`        // dropped memories
 	Placement    string        `json:"placement,omitempty"`  // position of the block in the request
 	Block        string        `json:"block,omitempty"`      // the injected text
-	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // misspelt words of the question, each with the words of hits that matched instead
+	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // misspelt words of the question, each with the words of hits that match in place of the misspelt word
 	Degraded     []string      `json:"degraded,omitempty"`   // components that were skipped, with reasons
 	Remembered   bool          `json:"remembered,omitempty"` // the question's vector came from the cache
 	Reranked     int           `json:"reranked,omitempty"`   // number of candidates that the reranker scored in time

@@ -27,7 +27,7 @@ type Store interface {
 	Eraser
 	Audit
 	// Close waits for operations in progress and releases all resources. Acknowledged writes are present when
-	// the store is opened again. Closing twice is a no-op.
+	// the store is opened again. A second Close is a no-op.
 	Close() error
 }
 
@@ -73,8 +73,8 @@ type Facts interface {
 	// Apply makes the changes of a run in order, all or none. The same transaction writes the journal
 	// entries, vectors and follow-up jobs, sets LearnedAt of learned turns and completes the run's job. The
 	// owner's version rises by one; all changes get this version and the time of the owner's clock. The time
-	// is now, or a microsecond after the owner's last write if the last write is not earlier: two writes of
-	// an owner never have the same time. Each change applies to the result of the run's earlier changes.
+	// is now or, if the owner's last write is not earlier than now, a microsecond after that write: two writes
+	// of an owner never have the same time. Each change applies to the result of the run's earlier changes.
 	// Stored objects retain the times set by the caller; their Version is the run's version.
 	//
 	//   - A run with the id of an applied run is a no-op that returns the first
@@ -82,15 +82,15 @@ type Facts interface {
 	//   - [LeaseLost]: run.Lease is not the job's current lease, or has expired.
 	//   - [Conflict]: run.Base is not the owner's version, or is [BaseUnwritten] although the owner
 	//     has a version; an add has an existing target (in any status); a link has an active target;
-	//     another action has no existing target; a Base is not the target's version; a replace or
-	//     reinforce has a fact that is not live.
-	//   - [Duplicate]: a fact is or becomes live while another live fact of the same scope has
-	//     the same hash. Scopes are the same if all their fields are equal. Each change is checked
-	//     against the state after the previous change.
+	//     another action has no existing target; the Base of a change is not the target's version;
+	//     a replace or reinforce has a fact that is neither active nor pending.
+	//   - [Duplicate]: a fact would be active or pending while another active or pending fact of the same scope
+	//     has the same hash. Scopes are the same if all their fields are equal. Each change is checked against
+	//     the state after the previous change.
 	//   - [Invalid]: a change without a target, or with a target of another owner. The Fact of a
-	//     link belongs to another owner; its Owner must be owner. [Run.Check] has the full rules.
-	//     If a run has several errors, the returned one is Invalid, otherwise LeaseLost, otherwise
-	//     the Conflict or Duplicate of the first refused change, Conflict first.
+	//     link belongs to another owner; the Owner of the link must be owner. [Run.Check] has the full rules.
+	//     If a run has several errors, Apply returns Invalid before LeaseLost, and LeaseLost before
+	//     the Conflict or Duplicate of the first refused change.
 	//   - A run without changes and vectors still completes its job, sets LearnedAt and
 	//     queues follow-up jobs; the version does not change.
 	//   - Learned turns that have a LearnedAt retain it, and unknown ids are ignored.
@@ -118,10 +118,10 @@ type TurnLog interface {
 	//
 	// [Conflict]: the batch has a [Path], but its turns and changes would produce another current path, since
 	// another writer changed the conversation after the batch was planned. A batch with a path also conflicts
-	// if it changes the status of a retired turn, or, unless the batch itself deletes the conversation, if
-	// one of its turns would be active in a deleted conversation.
+	// if it changes the status of a retired turn, or if one of its turns would be active in a conversation that
+	// an earlier write has deleted.
 	//
-	// A new conversation gets all fields of the batch except Version and MessageCount. An existing
+	// A new conversation gets all fields of b.Conversation except Version and MessageCount. An existing
 	// conversation changes only MessageCount, UpdatedAt, which never goes back, and Title, if it is empty and
 	// was never changed. CreatedAt and UpdatedAt are the time of the append if the batch has none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
@@ -137,24 +137,24 @@ type TurnLog interface {
 // Queue is a queue of jobs.
 type Queue interface {
 	// Claim gives the caller a lease on the job of these kinds that has been due longest (RunAt, then CreatedAt,
-	// owner, kind and ID), except jobs of owners with a running job of the same kind. Before, Claim ends all
-	// expired leases of all kinds: a job with an expired lease is due again with [AbandonedError], which counts
-	// as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive abandoned
-	// attempts. The claim is durable when Claim returns. [NotFound] means that no job is due, [Invalid] that the
-	// duration is not positive.
+	// owner, kind and ID), except jobs of owners with a running job of the same kind. First, Claim ends all
+	// expired leases of all kinds: a job with an expired lease becomes due again with [AbandonedError], which
+	// counts as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive
+	// abandoned attempts. The claim is durable when Claim returns. [NotFound] means that no job is due,
+	// [Invalid] that the duration is not positive.
 	Claim(ctx context.Context, kinds []JobKind, duration time.Duration) (Job, error)
 
 	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost] means that
 	// the lease has expired or is not the job's current lease.
 	Extend(ctx context.Context, lease Lease, duration time.Duration) (Lease, error)
 
-	// Finish ends an attempt that no run completed. It returns [LeaseLost] like Extend. Unless the outcome is
-	// Done or Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after
-	// [MaxAttempts] failures. Cause becomes the job's Error. The job is due at RetryAt (zero: now).
+	// Finish ends an attempt that no run completed. It returns [LeaseLost] like Extend. An attempt that is
+	// neither Done nor Deferred counts as failed. The job is parked if the outcome has Park, or after
+	// [MaxAttempts] failures. Cause becomes the job's Error. The job is due at RetryAt, or now if RetryAt is zero.
 	Finish(ctx context.Context, lease Lease, o Outcome) error
 
-	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of these
-	// states; without states all except done jobs. A done job may be removed [DoneRetention] after it was
+	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of these states
+	// or, without states, all jobs that are not done. A done job may be removed [DoneRetention] after it was
 	// queued.
 	Jobs(ctx context.Context, owner Owner, states ...JobState) ([]Job, error)
 
@@ -172,10 +172,10 @@ type IndexSource interface {
 	// Since calls yield for each memory written after sinceVersion, once in its newest state, in order of
 	// version and id. It returns the version of the database snapshot that contains all items. Active facts,
 	// links to active facts, summaries, and turns with content have Memory set; expiry is not checked. All other
-	// items have only Removed, ID and Version set, even if they were never yielded before. If sinceVersion is 0,
-	// no item is Removed. Vectors are those of the named model, or nil. yield may call the store; if yield
-	// returns an error, Since stops and returns the error. [Gone] means that the history after the version was
-	// erased or that the version does not exist yet: call Since with version 0.
+	// items have only Removed, ID and Version set, even if no earlier call yielded the memory. If sinceVersion
+	// is 0, no item is Removed. Vectors are those of the named model, or nil. yield may call the store; if yield
+	// returns an error, Since stops and returns the error. [Gone] means that the history after sinceVersion was
+	// erased or that sinceVersion does not exist yet: call Since with version 0.
 	Since(ctx context.Context, owner Owner, model string, sinceVersion int64, yield func(IndexItem) error) (int64, error)
 }
 
@@ -223,7 +223,7 @@ type Query struct {
 	Tag          string
 	Text         string // text contained in the content, ignoring case
 	IDPrefix     string // prefix of the id
-	Subject      string // like the next four fields, selects only facts
+	Subject      string // Subject, Attribute, Hash, Turn and Pinned select only facts
 	Attribute    string
 	Hash         string
 	Turn         string // id of a turn in the provenance
@@ -340,16 +340,16 @@ type ConversationPage struct {
 }
 
 // TurnQuery selects turns. An empty field selects all values. With AsOf it selects the turns recorded until
-// then, with their Status and LearnedAt at that time.
+// AsOf, with the Status and LearnedAt that they had at AsOf.
 type TurnQuery struct {
 	Conversation string
 	IDs          []string
-	Chains       []string // selects turns with one of these values of Chain
+	Chains       []string // selects turns with one of these values of [Turn.Chain]
 	Refs         []string // selects turns with one of these values of [Turn.Ref]; several turns may have the same Ref
 	Unlearned    bool     // selects user turns that may be learned from and have no LearnedAt
-	Statuses     []Status // nil selects active turns, or all if Chains is set; all three statuses select every branch
+	Statuses     []Status // nil selects active turns, or all if Chains is set; active, replaced and retired together select every branch
 	AsOf         time.Time
-	Last         int // returns only the newest Last matching turns of each conversation; 0 means all
+	Last         int // maximum number of turns of each conversation: only the newest are returned; 0 means all
 }
 
 // IndexItem is one written or removed memory for an in-memory index. ID and Version are always set. A linked

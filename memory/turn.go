@@ -24,7 +24,7 @@ const (
 // change.
 //
 // A conversation is a tree of turns. Parent is the id of the previous turn; the active turns are the current
-// path from the root. Chain is a hash of the path up to and including the turn, by which one lookup finds the
+// path from the root. Chain is a hash of the path up to and including the turn; one lookup by Chain finds the
 // stored turns of a resent chat. For this lookup, tool results and assistant turns that only call tools are
 // stored too, with RoleTool or an empty Content. A setting decides whether the content of tool results is
 // stored.
@@ -46,12 +46,12 @@ type Turn struct {
 	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of writing; set by the store
 	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn; zero before that
 	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // Loci never learns from the turn: it was sent before Loci was used, or its request forbids learning
-	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history that did not go through Loci; searches exclude such turns
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as an earlier message, which did not go through Loci; searches exclude such turns
 	Injected     string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the turn's request: ids, dates and checksums, no text; read by the engine
 	Version      int64     `json:"-"`
 
-	// Foreign lists the parts of Content that the turn's author did not write, if only the request showed
-	// this: another speaker's text, text injected by Loci, a template.
+	// Foreign lists the parts of Content that the turn's author did not write: another speaker's text, text
+	// injected by Loci, a template. It omits parts that are recognizable without the request.
 	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxYieldTime is the maximum time for which learning waits for consecutive chats, before both run at once.
+// maxYieldTime is the maximum time for which learning waits for chats before it runs at the same time.
 const maxYieldTime = 10 * time.Minute
 
 var errChatActive = errors.New("a chat is running")
 
-// chats counts the chats that the learning model's machine is answering. Learning jobs wait for these chats.
+// chatTracker counts the chats that the learning model's machine is answering. Learning jobs wait for them.
 type chats struct {
 	activeChats   int                                         // number of active chats
 	cancelJobs    map[context.Context]context.CancelCauseFunc // functions that cancel the learning jobs, by context of the job; called when a chat begins
-	yieldingSince time.Time                                   // time of the first canceled job since a job ended without an active chat; zero if none was canceled
+	yieldingSince time.Time                                   // time when a chat first canceled a job; reset to zero when a job succeeds while no chat is active
 }
 
 // ChatBegins counts a chat as active until end is called, and cancels the learning jobs. It does nothing
@@ -43,8 +43,8 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// startJob lets chats cancel a job, or cancels the job now if a chat is active; after maxYieldTime it does
-// neither. It returns the current time.
+// startJob stores cancel for the next chat or, if a chat is active, cancels the job now. If learning has waited
+// for maxYieldTime, startJob does neither, so that the job runs during chats. It returns the current time.
 func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,11 +31,11 @@ type EmbedderChoice struct {
 	Suggestion string   // command that would improve recall, with its effect; "" if there is none
 	OpenErrors []string // errors of models that could not be opened
 
-	openedEmbedder *embed.Cache         // the opened model; nil if Open must open it
+	openedEmbedder *embed.Cache         // the opened model; nil if [Open] must open the model
 	unconfirmed    *unconfirmedEmbedder // embedder of an upstream that did not respond at the start; nil if the choice is final
 }
 
-// Current returns the current choice and its problem, "" if there is none. The choice changes at most once:
+// Current returns the current choice and its problem; "" means no problem. The choice changes at most once:
 // when a server that did not respond at the start responds without having the model.
 func (c EmbedderChoice) Current() (_ EmbedderChoice, problem string) {
 	switch {
@@ -48,7 +48,7 @@ func (c EmbedderChoice) Current() (_ EmbedderChoice, problem string) {
 	return c, ""
 }
 
-// useWords changes the choice to search by words only, and suggests an embedder.
+// chooseLexical changes the choice to the lexical embedder, which searches by words only, and suggests another.
 func (c *EmbedderChoice) useWords(reason, wanted string) {
 	suggested, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
@@ -106,9 +106,9 @@ func lacksModel(err error) bool {
 	return isRefusal(err) || errors.Is(err, memory.Invalid) || errors.As(err, &statusErr) && statusErr.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder replaces the value auto of the setting embedder: by the best encoder in the models folder;
-// otherwise by the profile's remote embedder, unless the upstream lacks the model; otherwise by the lexical
-// embedder.
+// ChooseEmbedder replaces the value auto of the setting embedder. Its first choice is the best encoder in the
+// models folder, its second choice the profile's remote embedder if the upstream has this model, its last
+// choice the lexical embedder.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, EmbedderChoice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, EmbedderChoice{Embedder: c.Embedder, Why: "the settings name it"}
@@ -143,7 +143,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Embedd
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.useWords(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
+		choice.useWords(fmt.Sprintf("the upstream cannot compute embeddings with %s: %v", name, err), wanted)
 	} else {
 		choice.useWords("no model is installed", wanted)
 	}

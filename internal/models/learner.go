@@ -28,17 +28,17 @@ const (
 	// smallest is the entry of learn.prefer that means the smallest model in the server's list.
 	smallest = "smallest"
 
-	// programModel is the value of learn.model if the program that embeds Loci supplies the model.
+	// programModel is the value of learn.model if a program that contains Loci as a library supplies the model.
 	programModel = "program"
 
 	// listTimeout is the time limit for reading a server's list of models.
 	listTimeout = 2 * time.Second
 )
 
-// Learner chooses the model that learns and is a client of the model's server. It chooses at the start,
-// before each learning job while no model is available, and after the server refused the model.
+// Learner chooses the learning model and calls its server. It chooses a model at the start. If no model is
+// available or the server refuses the model, it chooses again before the next learning job.
 type Learner struct {
-	programSupplied bool          // whether the program that embeds Loci supplies the model
+	programSupplied bool          // whether a program that contains Loci as a library supplies the model
 	settings        config.Config // settings as configured, before the choice
 	log             *slog.Logger
 
@@ -51,31 +51,31 @@ type Learner struct {
 	lastReplyDuration time.Duration          // duration of the latest reply
 	trials            map[string]learn.Trial // trials (tests of models) by this process, by trialKey
 	lastTrial         learn.Trial            // trial of the model of the latest learning job
-	chats                                    // chats during which learning pauses
+	chats                                    // the active chats, which learning waits for
 }
 
 // choice is the chosen learning model.
 type choice struct {
 	model       string           // LearnAuto before the choice; LearnChat means the model of each chat, "" only the built-in rules
-	unavailable bool             // no wanted model is available, and model is the first wanted model
+	unavailable bool             // no wanted model is available; the field model then has the first wanted model
 	provider    *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
 	Learns
 }
 
-// Learns describes for people which model learns.
+// LearnerStatus tells people which model learns.
 type Learns struct {
-	Description, Why string
+	Description, Why string // which model learns, and the reason for the choice
 	Problem          string // problem with a setting; "" if there is none
 	Model            string // name of the model; empty if only the rules or each chat's own model learn, or before the choice
-	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if these facts need none
+	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if these facts need no approval
 }
 
-// ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
+// ProgramLearner returns a Learner for a model supplied by a program that contains Loci as a library.
 func ProgramLearner() *Learner {
 	return &Learner{programSupplied: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
 }
 
-// Learns returns a description of the model that currently learns.
+// Status returns a description of the model that currently learns.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// chosenClient returns the chosen model and a client of its server. It chooses again if none was available.
+// chosenClient returns the chosen model and a client of its server. If none was available, it chooses again.
 func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
 	previousCount := l.choiceCount.Load()
 	l.choiceMu.Lock()
@@ -182,7 +182,7 @@ func modelName(model string) string {
 	return model
 }
 
-// describe returns for people which model learns. rules is the setting learn.rules.
+// describe returns a text for people about which model learns. rules is the setting learn.rules.
 func (c choice) describe(rules string) string {
 	switch {
 	case c.unavailable:
@@ -207,7 +207,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 		trials: map[string]learn.Trial{}, chats: chats{cancelJobs: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
-		l.Trial(decided.Model) // sets lastTrial, so that Learns tells of a failed trial before the first learning job
+		l.Trial(decided.Model) // sets lastTrial, so that Status tells of a failed trial before the first learning job
 	}
 	return l, err
 }
@@ -250,7 +250,7 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 		return noModelYet(wanted[0], "the learning model's server does not list its models"), nil
 	case !auto:
 		if first := firstListedModel(wanted, listed); first != "" {
-			return newChoice(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
+			return newChoice(first, "the first of these models that the server lists: "+strings.Join(wanted, ", ")), nil
 		}
 		return noModelYet(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
 	}
@@ -264,7 +264,7 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 // newChoice returns the choice of a model with the reason. An empty model means the built-in rules.
 func newChoice(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// noModelYet returns the choice while no wanted model is available. first is the first wanted model.
+// noModelYet returns the choice while no wanted model is available. firstWanted is the first wanted model.
 func noModelYet(first, problem string) choice {
 	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: problem}}
 }

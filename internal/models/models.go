@@ -34,8 +34,8 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open loads local models and creates clients of remote models, without network requests. It reuses the
-// chosen embedder if the settings name it. A missing local model is [memory.Invalid], with instructions.
+// Open loads local models and creates clients of remote models, without network requests. If the settings
+// name the chosen embedder, Open reuses it. A missing local model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen EmbedderChoice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.openedEmbedder != nil && c.Embedder == chosen.Embedder {
@@ -110,14 +110,14 @@ func openLocalModel(c config.Config, setting, name string) (*transformer.Model, 
 // embedTimeout is the maximum time for which a remote embedder or reranker may send no data.
 const embedTimeout = 30 * time.Second
 
-// newRemoteEmbedder returns a client of a remote embedder, with the prefixes of the local model of this name.
+// newRemoteEmbedder returns a client of a remote embedder, with the prefixes of the local model of that name.
 func newRemoteEmbedder(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
 }
 
 // CheckRemote sends a small request to the remote embedder and the remote reranker in the settings. It
-// returns errors by the name of the setting.
+// returns the errors by the name of the setting: embedder or reranker.
 func CheckRemote(ctx context.Context, c config.Config) map[string]error {
 	errs := map[string]error{}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {

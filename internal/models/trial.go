@@ -35,7 +35,7 @@ func (l *Learner) trialKey(model string) string {
 	return model + " at " + config.RedactURL(LearnerOptions(l.provider.ApplyTo(l.settings)).BaseURL)
 }
 
-// Trial returns the latest trial of a model at the learning server, or false if it is older than 30 days.
+// Trial returns the latest trial of a model at the learning server, or false if that trial is over 30 days old.
 func (l *Learner) Trial(model string) (trial learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

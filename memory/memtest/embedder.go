@@ -29,7 +29,7 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 // Dims returns [Dims].
 func (e *Embedder) Dims() int { return Dims }
 
-// EmbeddedTexts returns the number of texts that Embed has embedded.
+// EmbeddedTextCount returns the number of texts that Embed has embedded.
 func (e *Embedder) EmbeddedTexts() int { return int(e.textCount.Load()) }
 
 // Embed returns each text's unit vector, the same for questions and documents.

@@ -14,10 +14,10 @@ const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 // ScriptLine is a scripted reply of an [LLM].
 type ScriptLine struct {
 	Prompt   string // name of the answered prompt; empty answers any prompt
-	Text     string
-	Err      error // if set, Complete fails with this error
-	Hangs    bool  // Complete waits until the context ends instead of replying
-	Reusable bool  // answer every matching prompt; otherwise the line answers one prompt
+	Text     string // text of the reply
+	Err      error  // if set, Complete fails with this error
+	Hangs    bool   // Complete waits until the context ends instead of replying
+	Reusable bool   // the line answers every matching prompt; false means only one prompt
 }
 
 // LLM is a scripted model. Each prompt is answered by the first matching line of the script, which is then

@@ -148,7 +148,7 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by [Person] after which the target has the state after: a Fact, Link, ProfileEntry,
+// Change returns a change by [Person] that gives the target newState: a Fact, Link, ProfileEntry,
 // Relation, Summary, TurnState, Context or ConversationState.
 func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}

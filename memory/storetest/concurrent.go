@@ -126,12 +126,12 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			}
 		}
 	}
-	type line struct {
+	type ownerAndKind struct {
 		owner memory.Owner
 		kind  memory.JobKind
 	}
 	var mu sync.Mutex // guards running and attempts
-	running, attempts := map[line]string{}, map[string]int{}
+	running, attempts := map[ownerAndKind]string{}, map[string]int{}
 	r.runConcurrently(func(s memory.Store, _ int) {
 		for {
 			j, err := s.Claim(r.Context(), kinds, time.Hour)
@@ -151,7 +151,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 				r.Errorf("claim: %v", err)
 				return
 			}
-			at := line{j.Owner, j.Kind}
+			at := ownerAndKind{j.Owner, j.Kind}
 			mu.Lock()
 			if other := running[at]; other != "" {
 				r.Errorf("%s runs while %s of the same owner and kind runs", j.ID, other)

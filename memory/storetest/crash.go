@@ -22,10 +22,10 @@ import (
 
 // CrashConfig describes a store that RunCrash kills.
 type CrashConfig struct {
-	// Open opens the store at a path with a clock. A store may call point at each point where a crash is
+	// Open opens the store at a path with a clock. A store may call crashPoint wherever a crash is
 	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
-	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
+	// Kills is the number of random kills, and the maximum number of kills at crash points. 0 means
 	// $LOCI_CRASH_KILLS, or 12 if that is not set.
 	Kills int
 }
@@ -39,8 +39,8 @@ const (
 // RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test binary as
 // a child process in which several writers append turns, add facts and learn from turns, and report
 // acknowledgements on a pipe. The child is killed at random, or by itself at a numbered point. Then the store
-// is opened and checked, and the next child continues with the first unacknowledged write. At the end every
-// turn must have been learned from once.
+// is opened and checked, and the next child continues with the first unacknowledged write. At the end, the
+// children must have learned from every turn once.
 func RunCrash(t *testing.T, c CrashConfig) {
 	if plan := os.Getenv(childPlanEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
@@ -99,8 +99,8 @@ func (p *crashParent) killCount(t *testing.T) int {
 	return defaultKills
 }
 
-// runRound runs a child until it has sent ackCount acknowledgements or, if point is not 0, has died at that
-// point. Then runRound checks the store. It reports whether the child died at the point.
+// runRound runs a child until it has sent ackCount acknowledgements or, if killPoint is not 0, has died at
+// this crash point. Then it checks the store. It reports whether the child died at killPoint.
 func (p *crashParent) runRound(t *testing.T, ackCount, point int) bool {
 	t.Helper()
 	died := p.runChild(t, ackCount, point)
@@ -138,7 +138,7 @@ func (p *crashParent) runChild(t *testing.T, ackCount, point int) bool {
 	return !killed
 }
 
-// readAcks reads acknowledgements until the child is dead. It kills the child after ackCount of them.
+// readAcks reads acknowledgements until the child is dead. After ackCount of them it kills the child.
 func (p *crashParent) readAcks(out io.Reader, ackCount int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -171,7 +171,7 @@ func (p *crashParent) check(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// finish learns from the remaining turns and checks that no unlearned turn remains.
+// learnRemainingTurns learns from the remaining turns and checks that no unlearned turn remains.
 func (p *crashParent) finish(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
@@ -187,7 +187,7 @@ func (p *crashParent) finish(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// killAt returns a function that kills this process at its n-th call, or never if n is 0.
+// killAtCall returns a function that kills this process at its n-th call, or never if n is 0.
 func killAt(n int64) func() {
 	var calls atomic.Int64
 	return func() {

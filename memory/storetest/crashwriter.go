@@ -83,7 +83,7 @@ func acknowledge(text string) {
 	}
 }
 
-// writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner after each
+// writeUntilKilled appends a writer's exchanges and facts from number n on, and wakes the learner after each
 // exchange. The first exchange may exist: an earlier child may have died before acknowledging the exchange.
 func writeUntilKilled(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
@@ -183,8 +183,8 @@ func (l *acknowledgedWrites) check(r *rig) {
 
 // dataAfterKill is an owner's data after a kill.
 type dataAfterKill struct {
-	memories   map[string]int // how often a list returns the memory, by id
-	addedFacts map[string]int // how often the journal adds the fact, by id
+	memories   map[string]int // number of times that a list returns the memory, by id
+	addedFacts map[string]int // number of additions of the fact in the journal, by id
 	turns      map[string]memory.Turn
 	jobs       map[string]memory.Job
 	vectors    map[string]bool // whether the memory has a vector, by id

@@ -28,7 +28,7 @@ func drawStep(t *rapid.T) []string {
 
 func pickWord(t *rapid.T, words ...string) string { return rapid.SampledFrom(words).Draw(t, "word") }
 
-// oneIn returns text() in one of n cases, and otherwise "".
+// oneIn returns text() with a probability of 1/n, otherwise "".
 func oneIn(t *rapid.T, n int, text func() string) string {
 	if rapid.IntRange(1, n).Draw(t, "chance") < n {
 		return ""
@@ -76,8 +76,8 @@ func drawApply(t *rapid.T, owner string) []string {
 	return []string{work(pickWord(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurnID(t) }))}
 }
 
-// drawChange draws a change. If the action has a question mark and does not fit the target's current state,
-// the script uses another action.
+// drawChange draws a change. An action with a question mark is replaced by another action when the script
+// runs, if it does not fit the target's state.
 func drawChange(t *rapid.T) string {
 	fits := "?"
 	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {

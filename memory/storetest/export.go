@@ -21,7 +21,7 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// export reads an owner's data with any status, in small pages.
+// readExport reads an owner's data with any status, in small pages.
 func (r *rig) export(owner memory.Owner, at memory.At) export {
 	r.Helper()
 	var out export

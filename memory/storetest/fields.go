@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// values are the variables of a script.
+// variables are the values to which the steps of a script can refer.
 type values struct {
 	clock      *memtest.Clock
 	writeTimes map[string]time.Time    // times of writes, by label
@@ -45,8 +45,8 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 }
 
 // parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text that it
-// embeds, a lease as the label of its claim or its job, a hit of a trace as KIND:ID:OWNER:TEXT, and the hash
-// of a text as $TEXT.
+// embeds, a lease as the label of its claim or its job, and a hit of a trace as KIND:ID:OWNER:TEXT.
+// $TEXT means the hash of TEXT.
 func (v *values) parseInto(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
@@ -152,8 +152,8 @@ func (v *values) parseLease(name string) (memory.Lease, error) {
 	return lease, nil
 }
 
-// parseTime parses a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's time, @run is the
-// time of a write and @run-1us a microsecond earlier, 2021-06-01 is a day. The empty text is the zero time.
+// parseTime parses a time: +1h is relative to [memtest.Epoch], now is the clock's time, @NAME is the time of
+// the write labelled NAME, @NAME-1us a microsecond earlier, 2021-06-01 is a day, "" the zero time.
 func (v *values) parseTime(text string) (time.Time, error) {
 	switch {
 	case text == "":
@@ -181,8 +181,8 @@ func (v *values) parseTime(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// valueAtPath returns a row's value at a path. Each name in the path is a field, a method without arguments,
-// or a field of a struct in the row: fact.core, status or content of a memory.
+// valueAtPath returns a row's value at a path. Each name in the path is a field or a method without
+// arguments. Examples for a memory: fact.core, status, content.
 func valueAtPath(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		row = fieldOrMethod(row, name)

@@ -19,10 +19,10 @@ import (
 )
 
 // RunHistory plays random scripts on two stores, the reference and the tested store, and compares all
-// results. On the tested store it also checks the rules of every script, that undoing a run restores the
-// previous active data and, at the end of each history, that reads as of a time equal the earlier reads at
-// that time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints
-// how to repeat it.
+// results. On the tested store it also checks the rules that hold in every script, and that an undo of a run
+// restores the previous active data. At the end of each history, reads as of an earlier time must equal the
+// reads made at that time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing
+// history and prints how to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
 	n, ok := envNumber(t, "LOCI_HISTORIES")
 	if !ok {

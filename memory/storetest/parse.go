@@ -13,14 +13,14 @@ type scriptStep struct {
 	verb    string
 	args    []word
 	clauses [][]word
-	hasWant bool     // the line has a =>
+	hasWant bool     // the step expects a result: the line has a =>
 	want    [][]word // expected rows, after the =>
 	label   string   // value of as=, by which later steps refer to the result
 	hasMore bool     // the result is a page, and more pages follow
 }
 
 // word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
-// isPunctuation marks the words => : ; and comma.
+// isPunctuation is true for the words "=>", ":", ";" and ",".
 type word struct {
 	key, value    string
 	isPunctuation bool

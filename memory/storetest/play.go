@@ -81,7 +81,7 @@ func (p *scriptRun) runSteps(script string) {
 	}
 }
 
-// checkEnd checks that all data is as last written, and that past reads of watched owners are unchanged.
+// checkEnd checks that all data is as last written, and that reads of watched owners' past data are unchanged.
 func (p *scriptRun) checkEnd() {
 	p.Helper()
 	for _, o := range p.owners {
@@ -141,7 +141,7 @@ func (l *scriptStep) expectedError() error {
 	return memory.Code(l.want[0][1].value)
 }
 
-// changesNothing reports whether the step expects that no data changes.
+// expectsNoChange reports whether the step expects that no data changes.
 func (l *scriptStep) changesNothing() bool {
 	return l.expectedError() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
@@ -164,7 +164,7 @@ func (p *scriptRun) checkRow(l *scriptStep, row any) {
 	}
 }
 
-// invalidTime finds a time that is not in the form of [memory.Time].
+// findInvalidTime returns a time in v that is not in the form of [memory.Time], and whether v contains one.
 func invalidTime(v reflect.Value) (invalid time.Time, ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -491,7 +491,7 @@ func (p *scriptRun) sampleState(owner memory.Owner, kind, id string) memory.Stat
 	return memory.State{}
 }
 
-// cloneState returns a copy of a state that shares no struct with i.
+// cloneState returns a copy of state that shares no struct with the original.
 func cloneState(i memory.State) memory.State {
 	v := reflect.ValueOf(&i).Elem()
 	for n := range v.NumField() {
@@ -504,7 +504,7 @@ func cloneState(i memory.State) memory.State {
 	return i
 }
 
-// targetOf returns the pointer that is set in a state, or the zero Value if none is set.
+// targetPointer returns the pointer that is set in a state, or the zero Value if none is set.
 func targetOf(i *memory.State) reflect.Value {
 	v := reflect.ValueOf(i).Elem()
 	for n := range v.NumField() {

@@ -70,7 +70,7 @@ func (r *rig) Close() error {
 	return errors.Join(errs...)
 }
 
-// run returns a run with a new id.
+// nextRun returns a run with a new id.
 func (r *rig) run() memory.Run {
 	r.runCount++
 	return memtest.Run(fmt.Sprintf("run %d", r.runCount))

@@ -113,7 +113,7 @@ func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
 }
 
-// parseVariadic parses the variadic arguments of a method, which have the type elem.
+// parseVariadic parses the variadic arguments of a method, which have the type elemType.
 func (p *scriptRun) parseVariadic(l *scriptStep, elem reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
@@ -187,7 +187,7 @@ func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (r
 	return rows.Interface(), err
 }
 
-// applyStep runs apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
+// applyStep runs a step like apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
 func (p *scriptRun) applyStep(l *scriptStep) (any, error) {
 	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
 	p.fillFields(&run, l.args)
@@ -323,9 +323,9 @@ func setText(i *memory.State, words string) {
 	}
 }
 
-// appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words are turns
-// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, and also
-// turn ID "words" fields, and path ID… after=ID from=N.
+// appendStep runs a step of the form append OWNER CONVERSATION conversation-fields from=N "words"…: clauses.
+// The words are turns of user and assistant alternately; the turn with index 3 of conversation c has the id c3.
+// Besides the clauses of apply, it accepts the clauses turn ID "words" fields and path ID… after=ID from=N.
 func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	b := memory.Batch{Conversation: memtest.Conversation(owner, p.nextArg(l))}
@@ -381,7 +381,7 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	return t
 }
 
-// eraseStep runs erase OWNER run-fields ID…: job …. It forgets the written states
+// eraseStep runs a step of the form erase OWNER run-fields ID…: job …. It forgets the written states
 // of the owner, so that the data after the erasure is not compared with them.
 func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
@@ -395,7 +395,7 @@ func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 	return receipt, err
 }
 
-// undoStep runs undo OWNER change-query: it reverts the changes that the query selects.
+// undoStep runs a step of the form undo OWNER change-query: it reverts the changes that the query selects.
 func (p *scriptRun) undoStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	var q memory.ChangeQuery
@@ -404,8 +404,8 @@ func (p *scriptRun) undoStep(l *scriptStep) (any, error) {
 	return p.recordWrite(l, owner, reverts, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), reverts...) })
 }
 
-// sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get, that a
-// removed item has only id and version, and that the result has the owner's version.
+// sinceStep runs a step of the form since OWNER VERSION model=NAME. It checks that each item equals the result
+// of get, that a removed item has only id and version, and that the result has the owner's version.
 func (p *scriptRun) sinceStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	var query struct {
@@ -435,7 +435,7 @@ func (p *scriptRun) sinceStep(l *scriptStep) (any, error) {
 	return items, nil
 }
 
-// lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get and list.
+// lookStep runs a step of the form look OWNER ID…: query; query. Its result must equal that of get and list.
 func (p *scriptRun) lookStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	set := memory.ReadSet{IDs: plainWords(l.args)}
@@ -456,12 +456,12 @@ func (p *scriptRun) lookStep(l *scriptStep) (any, error) {
 
 // concurrentResult counts the results of a step that several goroutines ran.
 type concurrentResult struct {
-	Taken, Again, Refused int
+	Taken, Again, Refused int         // numbers of calls that wrote, that repeated an applied write, and that failed
 	Code                  memory.Code // code of the refused calls
 	Receipts              int         // number of different receipts, ignoring Again
 }
 
-// togetherStep runs together STEP: 8 goroutines run the step at once. $w is a goroutine's number.
+// togetherStep runs a step like together STEP: 8 goroutines run STEP at once. $w is a goroutine's number.
 func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 	var mu sync.Mutex
 	var result concurrentResult

@@ -1,4 +1,4 @@
-// Package query implements POST /query, the API of the profile platform (docs/profiles.md). A request asks a
+// Package query implements POST /query, the API of the profile "platform" (docs/profiles.md). A request asks a
 // question in a session. The response is not streamed and lists the memories used. The upstream model
 // describes images and writes the answer.
 package query
@@ -44,7 +44,7 @@ type Handler struct {
 	engine *engine.Engine
 }
 
-// Bodies returns the types of the request body and the response body, for the OpenAPI document.
+// BodyTypes returns the types of the request body and the response body, for the OpenAPI document.
 func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
 
 // New returns the handler of POST /query.
@@ -75,7 +75,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the client may have disconnected
+	_, _ = w.Write(body) // the client may have disconnected, so the error has no effect
 }
 
 const (
@@ -141,8 +141,8 @@ func jsonError(err error) error {
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns the owner whose memory a query reads: the user in the headers, otherwise user_id if the key
-// may name a user, otherwise the default user.
+// ownerOf returns the owner whose memory a query reads: the user in the headers, otherwise user_id if the API
+// key may name a user, otherwise the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the body of the response to POST /query, with the fields that the profile platform defines.
+// response is the body of the response to POST /query. Its fields are those of the profile "platform".
 type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`

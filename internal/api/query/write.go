@@ -17,7 +17,7 @@ import (
 // maxResponse is the maximum size of the upstream's response in bytes.
 const maxResponse = 4 << 20
 
-// upstreamWriter returns a function that sends a prompt to the upstream, with the upstream's or client's key.
+// upstreamWriter returns a function that sends a prompt to the upstream with its own or the client's API key.
 func (d *Handler) upstreamWriter(model string, clientHeader http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := clientHeader.Values("Authorization"); len(key) > 0 {
@@ -32,7 +32,7 @@ func (d *Handler) upstreamWriter(model string, clientHeader http.Header) query.W
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.DescribeFailure(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // the response was read
+		defer func() { _ = resp.Body.Close() }() // the body was read, so the error has no effect
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.DescribeFailure(err))

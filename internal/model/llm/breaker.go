@@ -31,7 +31,7 @@ type breaker struct {
 	lastErr  error      // error of the latest failure
 }
 
-// try calls ask, unless the server is skipped. It counts errors of ask, except if the caller canceled.
+// try calls request, unless the server is skipped. It counts errors of request, except if the caller canceled.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

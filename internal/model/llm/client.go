@@ -31,7 +31,7 @@ type Client struct {
 	forms map[string]requestForm // form of request that the server accepts, by model
 }
 
-// ErrNoModel means that no model is configured, so that learning uses the built-in rules without waiting.
+// ErrNoModel means that no model is configured: learning then uses the built-in rules at once.
 var ErrNoModel = errors.New("no model is available")
 
 // New returns a client. It returns [memory.Invalid] if the base URL is invalid.
@@ -183,7 +183,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	if err != nil {
 		return nil, &failure{err: c.server.unavailable("%w", withoutURL(err)), canRetry: true}
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was read, so errors do not matter
+	defer func() { _ = resp.Body.Close() }() // the body was read, so the error has no effect
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer, err = readStream(resp.Body, max(minReplyLimit, len(body)), func() { silenceTimer.Reset(c.timeout) })
@@ -270,7 +270,7 @@ func (e endpoint) cleanMessage(s string) string {
 	return s
 }
 
-// asFailure returns the [failure] that err wraps, or nil.
+// failureIn returns the [failure] that err wraps, or nil.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

@@ -17,7 +17,7 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// choice contains the whole message or, in an event of a stream, the next part of the message.
+// choice contains the whole Message or, in an event of a stream, the next part of it as Delta.
 type choice struct {
 	Message      replyMessage `json:"message"`
 	Delta        replyMessage `json:"delta"`

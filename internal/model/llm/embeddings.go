@@ -34,7 +34,7 @@ const (
 	// blankText is sent instead of a text without words, since servers refuse empty texts.
 	blankText = "."
 
-	// questionTime is the time limit of a request to the server while a user waits for an answer.
+	// questionTimeout is the time limit of a request to the server while a user waits for an answer.
 	questionTime = 2 * time.Second
 )
 
@@ -43,7 +43,7 @@ const (
 type Embedder struct {
 	breaker
 	client     *Client
-	kindField  string                    // request field that distinguishes questions from documents; empty if prefixes of the text do
+	kindField  string                    // request field that distinguishes questions from documents; empty if prefixes of the text distinguish them
 	kindValues map[memory.EmbedAs]string // values of kindField, or the prefixes, by kind of text
 	isCohere   bool                      // whether the server has Cohere's own API
 	dims       atomic.Int64              // number of dimensions in the latest response; 0 before the first response
@@ -85,8 +85,8 @@ func NewEmbedder(o Options, questionPrefix, documentPrefix string) (*Embedder, e
 	return e, nil
 }
 
-// Fingerprint contains the model's name and a hash of its prefixes or field. Equal fingerprints mean equal
-// vectors, even of different servers.
+// Fingerprint contains the model's name and a hash of kindField and kindValues. Models with equal
+// fingerprints return equal vectors, even on different servers.
 func (e *Embedder) Fingerprint() string {
 	name, question, document := "remote:"+e.client.model, e.kindValues[memory.AsQuestion], e.kindValues[memory.AsDocument]
 	if question+document == "" {
@@ -105,8 +105,8 @@ func (e *Embedder) Remote() bool { return true }
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed embeds texts. Questions, and documents with a deadline within [questionTime], get one attempt, and
-// a server that fails repeatedly is skipped for a while. Other documents are retried (Options.RetryTimeout).
+// Embed embeds texts. Questions, and documents with a deadline within [questionTimeout], get only one attempt,
+// or none for a while after repeated failures. Other documents are retried (Options.RetryTimeout).
 //
 // If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
 // refuses at any length gets the vector of a blank text, so that its memory counts as embedded. If the server
@@ -178,7 +178,7 @@ func (e *Embedder) embedRefusedBatch(ctx context.Context, as memory.EmbedAs, tex
 	return e.embedHalves(ctx, as, texts, blankVector)
 }
 
-// embedHalves embeds the two halves of a refused batch. A text that is always refused gets blankVector.
+// embedHalves embeds the two halves of a refused batch. A text refused at any length gets blankVector.
 func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, blankVector [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.embedPrefix(ctx, as, texts[0], blankVector)
@@ -201,7 +201,7 @@ func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []s
 	return out, nil
 }
 
-// embedPrefix embeds the longest accepted prefix (half, quarter, …) of a text, or else returns blankVector.
+// embedPrefix embeds the longest prefix (half, quarter, …) of a text that is accepted, or returns blankVector.
 func (e *Embedder) embedPrefix(ctx context.Context, as memory.EmbedAs, t string, blankVector [][]float32) ([][]float32, error) {
 	for size := min(len(t), maxEmbedText); size > minEmbedText; {
 		size /= 2
@@ -248,12 +248,12 @@ func (e *Embedder) requestVectors(ctx context.Context, send func(ctx context.Con
 
 // parseVectors returns the n vectors in a response, scaled to unit length.
 func (e *Embedder) parseVectors(answer []byte, n int) ([][]float32, error) {
-	type numbered struct {
+	type indexedVector struct {
 		Index     *int      `json:"index"`
 		Embedding []float32 `json:"embedding"`
 	}
 	var got struct {
-		Data       []numbered `json:"data"`
+		Data       []indexedVector `json:"data"`
 		Embeddings struct {
 			Float [][]float32 `json:"float"`
 		} `json:"embeddings"` // format of Cohere's own API
@@ -262,7 +262,7 @@ func (e *Embedder) parseVectors(answer []byte, n int) ([][]float32, error) {
 		return nil, e.client.server.unavailable("invalid vectors: %v", err)
 	}
 	for _, v := range got.Embeddings.Float {
-		got.Data = append(got.Data, numbered{Embedding: v})
+		got.Data = append(got.Data, indexedVector{Embedding: v})
 	}
 	if len(got.Data) != n {
 		return nil, e.client.server.unavailable("the answer has %d vectors for %d texts", len(got.Data), n)

@@ -16,7 +16,7 @@ type Options struct {
 	Key     string // API key; empty means no key
 	Model   string // default model of [Client.Complete]
 
-	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; a pattern with the prefix - forwards headers
+	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to the patterns in identity.txt; headers that match a pattern with the prefix - are forwarded
 
 	Timeout      time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
 	RetryTimeout time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
@@ -100,12 +100,12 @@ func (e endpoint) setKey(h http.Header) {
 	}
 }
 
-// isUnder reports whether the server's host is a subdomain of domain.
+// isSubdomainOf reports whether the server's host is a subdomain of domain.
 func (e endpoint) isUnder(domain string) bool {
 	return strings.HasSuffix(e.base.Hostname(), "."+domain)
 }
 
-// unavailable returns an [memory.Unavailable] error that names the server's host.
+// unavailable returns a [memory.Unavailable] error that names the server's host.
 func (e endpoint) unavailable(format string, args ...any) error {
 	return memory.Errorf(memory.Unavailable, "model server %s: "+format, append([]any{e.base.Host}, args...)...)
 }

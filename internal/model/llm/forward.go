@@ -19,7 +19,7 @@ import (
 type Forwarder struct {
 	server       endpoint
 	transport    http.RoundTripper
-	dropPatterns []string // patterns of header names; the last matching pattern decides, and one with the prefix - forwards the header
+	dropPatterns []string // patterns of header names; the last pattern that matches a header decides; if the pattern has the prefix -, the header is forwarded
 }
 
 // NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o: a

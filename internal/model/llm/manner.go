@@ -11,9 +11,9 @@ import (
 // requestForm is the form of a request that a model's server accepts. The zero requestForm uses all features;
 // each refused feature is switched off.
 type requestForm struct {
-	schemaInPrompt bool // the prompt, instead of response_format, contains the schema
+	schemaInPrompt bool // the prompt contains the schema; response_format is not sent
 	noTemperature  bool // the request sets no temperature, which reasoning models refuse
-	unstreamed     bool // the response is not streamed: some accounts may not use streams
+	unstreamed     bool // the response is not streamed, since some accounts are not allowed to stream
 }
 
 // request is the body of a chat completion request.

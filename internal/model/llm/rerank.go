@@ -23,8 +23,8 @@ type Reranker struct {
 	variant atomic.Int32 // bits of the variant that succeeded last
 }
 
-// Bits of a variant of the request. variantTexts means the format of text-embeddings-inference, not that of
-// Jina, Cohere, vLLM and llama.cpp; variantOutsideV1 means the parent of /v1, not the base URL.
+// Bits of a variant of the request. variantTexts selects the format of text-embeddings-inference instead of
+// that of Jina, Cohere, vLLM and llama.cpp; variantOutsideV1 selects the parent of /v1 instead of the base URL.
 const (
 	variantTexts int32 = 1 << iota
 	variantOutsideV1
@@ -62,9 +62,9 @@ func (r *Reranker) Remote() bool { return true }
 // Close closes idle connections.
 func (r *Reranker) Close() { r.clients[0].Close() }
 
-// Rerank must succeed within [questionTime]. If the server refuses a format, Rerank tries the other format;
-// after a 404 it tries the parent of /v1. It remembers the variant that succeeds. A server that fails often
-// is skipped for a while. If a score is outside 0 to 1, all are logits, converted by the logistic function.
+// Rerank must succeed within [questionTimeout]. If the server refuses a format, Rerank tries the other format;
+// after a 404 it tries the parent of /v1. It remembers the variant that succeeds. A server that fails often is
+// skipped for a while. If a score is outside 0 to 1, all scores are logits, which Rerank converts.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -123,14 +123,14 @@ func (r *Reranker) requestScores(ctx context.Context, variant int32, question st
 }
 
 func (r *Reranker) parseScores(answer []byte, n int) ([]float32, error) {
-	type ranked struct {
+	type indexedScore struct {
 		Index     int      `json:"index"`
 		Relevance *float64 `json:"relevance_score"`
 		Score     *float64 `json:"score"` // field of text-embeddings-inference
 	}
 	var got struct {
-		Results []ranked `json:"results"`
-		Data    []ranked `json:"data"` // field of Voyage
+		Results []indexedScore `json:"results"`
+		Data    []indexedScore `json:"data"` // field of Voyage
 	}
 	into := any(&got)
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {

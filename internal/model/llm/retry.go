@@ -18,7 +18,7 @@ type failure struct {
 	status     int           // HTTP status; 0 if there was no response
 	text       string        // server's unchanged error message
 	canRetry   bool          // whether a retry may succeed
-	retryDelay time.Duration // delay before a retry as requested by the server; 0 if the server requests none
+	retryDelay time.Duration // delay before a retry as requested by the server; 0 if it requests no delay
 }
 
 func (f *failure) Error() string { return f.err.Error() }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// A reply may have as many bytes as its request, but at least minReplyLimit bytes.
+	// A reply may be as long as its request or, if the request is shorter, minReplyLimit bytes.
 	minReplyLimit = 8 << 10
 
 	// maxStream is the maximum total size in bytes of a reply's events: some 16,000 tokens with reasoning.
@@ -19,7 +19,7 @@ const (
 )
 
 // readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
-// progress for each event, and stops reading when the reply is longer than limit bytes.
+// onEvent for each event, and stops reading when the reply is longer than limit bytes.
 func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
