@@ -156,7 +156,7 @@ func (h *handler) validateAdd(c *call, b addBody) (addRequest, error) {
 	}
 	a := addRequest{caller: who, ids: who.labelsFor(b.ids), instructions: b.modelInstructions()}
 	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
-	if !b.Infer || h.engine.LLM == nil { // only models follow instructions
+	if !b.Infer || h.engine.LLM == nil { // without a model, learning follows no instructions
 		names = append(names, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })
