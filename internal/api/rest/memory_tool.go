@@ -129,7 +129,7 @@ func (f fileTree) filesUnder(folder string) []string {
 	return out
 }
 
-// checkFree refuses a path for a new file if the path exists, or if a parent folder is a file.
+// checkUnusedPath refuses a path for a new file if the path exists (with existsErr), or if a parent folder is a file.
 func (f fileTree) checkFree(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return existsErr
