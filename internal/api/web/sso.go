@@ -45,7 +45,7 @@ type Issuer struct {
 
 // signInState is the state of a sign-in, stored in a cookie while the browser is at the issuer.
 type signInState struct {
-	State, Nonce, Verifier, Next string
+	State, Nonce, Verifier, Next string // Verifier is the code verifier of PKCE; Next is the path to show after the sign-in
 }
 
 // discover reads the issuer's metadata.
