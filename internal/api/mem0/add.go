@@ -36,7 +36,7 @@ type addBody struct {
 	Text       string          `json:"text"`
 	Filters    map[string]any  `json:"filters"`
 	Metadata   json.RawMessage `json:"metadata"`
-	Infer      bool            `json:"infer"`
+	Infer      bool            `json:"infer"` // learn facts from the messages; otherwise each message becomes a fact
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
 	Async      bool            `json:"async_mode"` // only in version 1; version 3 is always asynchronous
