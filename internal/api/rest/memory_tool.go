@@ -68,7 +68,7 @@ func (d *handler) factsMarkdown(ctx context.Context, owner memory.Owner) (string
 	return out.String(), nil
 }
 
-// fileTree contains the tool's files by path. A folder exists if it contains a file, and needs no entry.
+// fileTree contains the tool's files by path. Folders have no entries: a folder exists if it contains a file.
 type fileTree struct {
 	files map[string]memory.Context
 	facts func() (string, error) // returns the content of factsFile
