@@ -46,7 +46,7 @@ func newProjectCounts() *projectCounts {
 	return &projectCounts{projects: map[string]int{}, sameText: map[string]*recurringItem{}, answers: map[string]*recurringItem{}, themes: map[string]*recurringItem{}}
 }
 
-// add counts a fact. Facts without a project are ignored.
+// addFact counts a fact. Facts without a project are ignored.
 func (a *projectCounts) add(f memory.Fact) {
 	project := f.Scope.Project
 	if project == "" {

@@ -83,7 +83,7 @@ func (p *Page) sessionHash(token string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// session returns the session of a token, or [memory.NotFound] if there is none or it has expired.
+// sessionByToken returns the session of a token, or [memory.NotFound] if there is none or it has expired.
 func (p *Page) session(ctx context.Context, token string) (memory.Session, error) {
 	s, err := p.Sessions.Session(ctx, memory.DefaultNamespace, p.sessionHash(token))
 	if err == nil && !p.engine.Now().Before(s.ExpiresAt) {
@@ -237,7 +237,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// cookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
+// newCookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
 func cookie(r *http.Request, name, value string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(lifetime.Seconds()),

@@ -48,7 +48,7 @@ type signInState struct {
 	State, Nonce, Verifier, Next string // Verifier is the code verifier of PKCE; Next is the path to show after the sign-in
 }
 
-// discover reads the issuer's metadata.
+// discoverProvider reads the issuer's metadata.
 func (i *Issuer) discover() (*oidc.Provider, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

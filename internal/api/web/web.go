@@ -218,7 +218,7 @@ func (p routes) handleView(pattern, templateName string, load func(*http.Request
 	})
 }
 
-// redirectTo is the result of a view that redirects the browser to another path.
+// redirectTarget is the result of a view that redirects the browser to another path.
 type redirectTo string
 
 func (p routes) handleForm(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
