@@ -23,7 +23,7 @@ type AccessEntry struct {
 	OutputTokens    int64         // tokens of the answer; 0 if the upstream reports none
 }
 
-// usageMeter adds up a request's tokens and the time in nanoseconds for which it waited for the upstream.
+// usageMeter adds up a request's tokens and the time in nanoseconds for which the request waited for the upstream.
 type usageMeter struct{ upstreamNanos, inputTokens, outputTokens atomic.Int64 }
 
 // AddUpstreamTime adds wait, the time until the upstream's headers arrived, to the request's [AccessEntry].

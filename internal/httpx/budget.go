@@ -21,8 +21,8 @@ const (
 	// smallDivisor sets the share of small bodies: 1/smallDivisor of the budget.
 	smallDivisor = 16
 
-	// A garbage collection starts gcDelay after the finished bodies of more than minLargeBody bytes add up to
-	// 1/gcDivisor of the budget. The delay leaves time for processing the bodies, and makes collections rare.
+	// Bodies of more than minLargeBody bytes are large. When the finished large bodies add up to 1/gcDivisor of the
+	// budget, a garbage collection starts after gcDelay, which leaves time for processing the bodies.
 	minLargeBody = 1 << 20
 	gcDivisor    = 16
 	gcDelay      = 10 * time.Second
@@ -44,8 +44,8 @@ type Budget struct {
 // NewBudget returns a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// acquire counts n more bytes of a body, of which bodySize bytes are read by now, and reports whether they fit.
-// The bytes count until they are released, even if they do not fit.
+// acquire counts n more bytes of a body and reports whether they fit in the budget. bodySize is the number of the
+// body's bytes read so far. The n bytes count until they are released, even if they do not fit.
 func (b *Budget) acquire(n, bodySize int64) bool {
 	if b == nil {
 		return true
@@ -95,7 +95,7 @@ type countedBody struct {
 	io.ReadCloser
 	budget       *Budget
 	countedBytes int64  // bytes counted in the budget
-	overBudget   bool   // the body did not fit
+	overBudget   bool   // the body did not fit in the budget
 	partial      []byte // bytes that [ReadBody] had read before the body did not fit
 }
 

@@ -21,8 +21,8 @@ func IsForwardingHeader(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
 
-// proxySign returns a sign that a request came through a proxy: a header's name, HTTP/1.0, or "" for no sign. By
-// default, nginx adds no header but uses HTTP/1.0, unlike any client.
+// proxyEvidence returns evidence that a request came through a proxy: a header's name, "HTTP/1.0", or "" for none.
+// By default, nginx adds no header but uses HTTP/1.0, unlike any client.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
 		if IsForwardingHeader(name) {

@@ -149,7 +149,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ErrReadOnly is the error for a write with a key of the scope read.
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
-// allowsReadOnly reports whether a key of the scope read may send this request, or the API itself checks that.
+// allowsReadOnly reports whether a key of the scope read may send this request, or whether the API checks the scope.
 func (g *guard) allowsReadOnly(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.ReadOnlyPosts, r.URL.Path) ||
 		slices.ContainsFunc(g.ScopeCheckingPrefixes, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
@@ -215,9 +215,9 @@ type state struct {
 	clientRequestID string // the client's own id for the request; "" if the client sent no id
 	remote          string // the client's address without port; for IPv6, its /64 network
 	secure          bool   // the client used TLS
-	refusedBy       string // see [AccessEntry]
+	refusedBy       string // value for [AccessEntry].RefusedBy
 
-	countWrongKey func(remote string) time.Duration // see [CountWrongKey]
+	countWrongKey func(remote string) time.Duration // counts a wrong key: see [CountWrongKey]
 }
 
 type stateKey struct{}

@@ -42,8 +42,8 @@ func addressGroup(remote string) string {
 	return remote
 }
 
-// add counts a wrong key and returns how long its sender must wait; 0 means no wait. The result first is true
-// for the first wrong key over the limit.
+// add counts a wrong key and returns how long its sender must wait; 0 means no wait. The result
+// isFirstOverLimit is true for the first wrong key over the limit.
 func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
 	g.Update(addressGroup(remote), func(counted wrongKeys, _ bool) (wrongKeys, bool) {
 		if now.Sub(counted.since) >= wrongKeyWindow {

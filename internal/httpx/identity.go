@@ -55,7 +55,7 @@ type Identity struct {
 // user, with the server's key or on a server without a key, counts as an admin.
 func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 
-// AuthorOf is Author for changes in another owner's memory.
+// AuthorOf is like Author, but for changes in the memory of any owner.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
 	isSelf := owner == id.Owner && (id.proven || id.isDefaultUser)
@@ -63,7 +63,7 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	return a
 }
 
-// Proves reports whether the request has a key or signed token of this owner.
+// HasCredentialOf reports whether the request has a key or signed token of this owner.
 func (id Identity) Proves(owner memory.Owner) bool { return id.proven && id.Owner == owner }
 
 // IgnoresUser reports whether Loci ignores the user that a body names, because the server has only one user.

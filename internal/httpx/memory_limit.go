@@ -14,7 +14,7 @@ import (
 const assumedMemory = 1 << 30
 
 // BodyBudget returns the maximum bytes of request bodies in memory at a time: a quarter of the limit set by
-// [LimitMemory] or GOMEMLIMIT, or of assumedMemory. A quarter, because reading a chat needs three times its size.
+// [LimitMemory] or GOMEMLIMIT, or of assumedMemory. A quarter, because decoding a chat needs three times its size.
 func BodyBudget() int64 {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return limit / 4

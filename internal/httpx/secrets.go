@@ -29,7 +29,7 @@ func (o *Options) dropKeys(r *http.Request) {
 // Lengths of keys in bytes. Short keys from the settings are only searched for as whole words, or not at all,
 // because they may be ordinary words in a header.
 const (
-	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
+	storedKeyLength = len(keyPrefix) + 43 // the prefix, and the random part in base64: see NewKey
 	minInsideWord   = 16                  // shortest key that is found inside a word
 	minWholeWord    = 8                   // shortest key that is found as a whole word
 )
@@ -97,7 +97,7 @@ func (o *Options) containsPlainKey(text string) bool {
 	})
 }
 
-// settingKeys returns the server key and the front key, if they are set. They are not in the store.
+// configuredKeys returns the server key and the front key, if they are set. They are not in the store.
 func (o *Options) settingKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aliases are wrong names that models use, by the parameter that they mean. If several parameters of a tool have
-// an alias, it means the first of them.
+// aliases lists, for each parameter, the wrong names that models use for it. If several parameters of a tool have
+// the same alias, the alias means the first of these parameters.
 var aliases = map[string][]string{
 	"query":    {"q", "text", "question", "search", "prompt", "input", "keywords", "topic", "content"},
 	"topic":    {"query", "q", "text", "about", "subject", "question", "prompt", "input"},
@@ -143,7 +143,7 @@ func (a *arguments) oneOf(name string, valid ...string) string {
 	return s
 }
 
-// number returns a whole number of at least 1, or fallback if the argument is absent. Larger numbers become maximum.
+// number returns a whole number of at least 1, or fallback if the argument is absent. Numbers above maximum become maximum.
 func (a *arguments) number(name string, fallback, maximum int) int {
 	if !a.has(name) {
 		return fallback

@@ -29,7 +29,7 @@ import (
 // Path is the path of the API.
 const Path = "/mcp"
 
-// ChatGPT is the value of the query parameter profile that adds the tools of ChatGPT's connectors: search and fetch.
+// ChatGPT is the value of the URL parameter "profile" that adds the tools of ChatGPT's connectors: search and fetch.
 const ChatGPT = "chatgpt"
 
 // Options configure the API.

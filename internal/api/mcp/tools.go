@@ -82,7 +82,7 @@ type writeResult struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// writeResultOf describes a written fact with the result, or with the result "held" if the fact is pending.
+// writeResultOf describes a written fact. The field Result is outcome, or "held" if the fact is pending.
 func (d *handler) writeResultOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := writeResult{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
@@ -139,7 +139,7 @@ func (d *handler) updateFact(ctx context.Context, c caller, a *arguments) (any, 
 	return d.writeResultOf(ctx, c, f, "saved")
 }
 
-// newQuestion builds the question of recall, context and search.
+// newQuestion builds the question for the tools recall, context and search.
 func newQuestion(c caller, a *arguments, textParameter string) retrieve.Question {
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", maxNameBytes)}, Text: a.requiredText(textParameter, maxQueryBytes),

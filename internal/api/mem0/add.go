@@ -36,7 +36,7 @@ type addBody struct {
 	Text       string          `json:"text"`
 	Filters    map[string]any  `json:"filters"`
 	Metadata   json.RawMessage `json:"metadata"`
-	Infer      bool            `json:"infer"`
+	Infer      bool            `json:"infer"` // learn facts from the messages; otherwise each message becomes a fact
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
 	Async      bool            `json:"async_mode"` // only in version 1; version 3 is always asynchronous
@@ -156,7 +156,7 @@ func (h *handler) validateAdd(c *call, b addBody) (addRequest, error) {
 	}
 	a := addRequest{caller: who, ids: who.labelsFor(b.ids), instructions: b.modelInstructions()}
 	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
-	if !b.Infer || h.engine.LLM == nil { // only models follow instructions
+	if !b.Infer || h.engine.LLM == nil { // without a model, learning follows no instructions
 		names = append(names, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })

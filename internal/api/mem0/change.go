@@ -17,7 +17,7 @@ const (
 	deleteChunk = 2000 // maximum number of memories forgotten in one run
 )
 
-// liveFact returns the active or pending fact with a client's id, and the caller with the owner that the id names.
+// factByClientID returns the active or pending fact with a client's id, and a caller for the owner in this id.
 func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error) {
 	who, id, err := h.resolveID(c, clientID)
 	if err != nil {
@@ -283,7 +283,7 @@ func (h *handler) getHistory(c *call) (any, error) {
 	return out, nil
 }
 
-// historyEntryOf converts a change of a fact, and reports whether it belongs in the history that clients get.
+// historyEntryOf converts a change of a fact, and reports whether clients see this change in the history.
 func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, bool) {
 	after, before := change.After.Fact, change.Before.Fact
 	if after == nil || after.ID != id {

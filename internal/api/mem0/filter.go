@@ -55,7 +55,7 @@ func (f *filter) addCondition(name string, value any) error {
 	return nil
 }
 
-// field returns the filter's field for a condition, or nil if Loci does not support the condition.
+// field returns the filter's field for a condition with this name, or nil if Loci does not support the condition.
 func (f *filter) field(name string) *string {
 	if name == "categories" {
 		return &f.Category

@@ -177,7 +177,7 @@ func withoutPrefix(r *http.Request) *http.Request {
 	return &next
 }
 
-// readHandler serves requests that read memory; writeHandler serves requests that write.
+// readHandler serves operations that only read memory; writeHandler serves operations that change memory.
 func readHandler(version string, do operation) http.Handler {
 	return operationHandler(version, false, do)
 }

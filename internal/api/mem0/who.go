@@ -188,7 +188,7 @@ func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
 	return true
 }
 
-// labelsFor returns the ids to store with a memory, without the user_id if that names the owner.
+// labelsFor returns the ids to store with a memory, without the user_id if the user_id names the owner.
 func (c caller) labelsFor(i ids) ids {
 	if c.hasNamedOwner || i.User == c.owner.Name() {
 		i.User = ""
@@ -204,7 +204,7 @@ func (c caller) clientID(id string) string {
 	return id
 }
 
-// resolveID splits a client's id into the caller with the owner that it names, and Loci's id of the memory.
+// resolveID splits a client's id into the owner and Loci's id of the memory, and returns a caller for this owner.
 func (h *handler) resolveID(c *call, clientID string) (caller, string, error) {
 	id, user, _ := strings.Cut(clientID, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Truncate(clientID, maxNameBytes))

@@ -23,13 +23,13 @@ type memoryHit struct {
 	Kind      memory.Kind `json:"kind"`
 	Role      memory.Role `json:"role"`
 	Content   string      `json:"content"`
-	Home      string      `json:"home,omitempty"` // owner of a shared memory
+	Home      string      `json:"home,omitempty"` // owner of a memory that another user or a pool shares; otherwise empty
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
 	Core      bool        `json:"core,omitempty"` // a fact of the core or a profile entry, not a search result
 }
 
-// namedMemory is a recalled memory in an answer's field memories.
+// memoriesEntry is a recalled memory in an answer's field memories.
 type namedMemory struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`

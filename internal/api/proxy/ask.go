@@ -37,7 +37,7 @@ func (d *Handler) askUpstream(r *http.Request, c *call) (*http.Response, error) 
 	d.Metrics.CountRefused(obs.RefusedMemory)
 	status := resp.StatusCode
 	if refusal.Kind == chatapi.RefusesLength {
-		smaller, ok := c.exchange.ShrinkPrompt(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less memory", status))
+		smaller, ok := c.exchange.ShrinkPrompt(r.Context(), fmt.Sprintf("the request was too long for the upstream (status %d): sent again with less memory", status))
 		if ok {
 			closeBody(resp)
 			c.prepared = smaller
@@ -55,9 +55,9 @@ func (d *Handler) askUpstream(r *http.Request, c *call) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	reason := fmt.Sprintf("the upstream refused it with status %d", status)
+	reason := fmt.Sprintf("the upstream refused the request with memory, with status %d", status)
 	if refusal.Kind == chatapi.RefusesRoles {
-		reason += ", with an error about message roles"
+		reason += " and an error about message roles"
 		if resp.StatusCode < http.StatusMultipleChoices && c.placement != chatapi.User {
 			d.useUserPlacement(c, refusal)
 		}
@@ -81,8 +81,8 @@ func providerName(dialect *chatapi.Dialect) string {
 	return "openai"
 }
 
-// recordTry records a request to the upstream, from began until the response's headers arrived at ended; resp is
-// nil if the upstream did not answer.
+// recordAttempt records a request to the upstream, from start until the response's headers arrived at end. A nil
+// resp means that the upstream did not answer.
 func (c *call) recordTry(began, ended time.Time, resp *http.Response) {
 	c.answeredAt = ended
 	status := 0
@@ -177,7 +177,7 @@ func (d *Handler) useUserPlacement(c *call, refusal chatapi.Refusal) {
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is how long Loci remembers a model's refusal; then it tries again, since templates may change.
+	// strictTime is how long Loci remembers a model's refusal. It then tries again, because templates may change.
 	strictTime = 24 * time.Hour
 
 	// maxModelName is the maximum length in bytes of a stored model name, because clients choose the names.

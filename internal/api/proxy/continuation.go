@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers is the maximum number of ids of answers and items in the index, enough for a few days of use.
+// maxAnswers is the maximum number of ids in the index, of answers and of their items; enough for a few days of use.
 const maxAnswers = 20_000
 
-// answerIndex maps recent answers to their place in a conversation. A request of the Responses API may name an
+// answerIndex maps ids of recent answers to places in conversations. A request of the Responses API may name an
 // earlier answer or the answer's items instead of sending the messages. The store contains only answers that became
 // turns; this index also contains answers without text, repeated answers and answers that were not stored.
 type answerIndex = recent.Map[answerKey, exchange.ContinuationPoint]
@@ -24,7 +24,7 @@ type answerKey struct {
 	id    string
 }
 
-// indexAnswer adds the place of an answer and its items to the index.
+// indexAnswer adds the ids of an answer and of its items to the index, with the answer's place.
 func (c *call) indexAnswer(a chatapi.Answer, place exchange.ContinuationPoint) {
 	if place.Conversation == "" {
 		return
@@ -39,8 +39,8 @@ func (c *call) indexAnswer(a chatapi.Answer, place exchange.ContinuationPoint) {
 // maxAnswerID is the maximum length of an id in bytes. The upstream or the client chooses the id.
 const maxAnswerID = 256
 
-// continuation returns the place that a request continues, by the request's conversation id or previous answer's
-// id. The place is zero if the request has neither id or the id is unknown.
+// continuation returns the place after which a request continues. It finds the place by the request's conversation
+// id or its previous answer's id, and returns the zero value if both are absent or unknown.
 func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.ContinuationPoint {
 	switch {
 	case chat.ConversationID != "":
@@ -54,8 +54,8 @@ func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *ch
 	return d.engine.Exchange.PointAfterAnswer(ctx, owner, chat.PreviousAnswerID)
 }
 
-// resolveRefs sets the chain hashes of messages that refer to answers. It drops messages without text if their
-// reference is unknown.
+// resolveRefs sets the chain hashes of messages that refer to earlier answers by id. It drops a message without text
+// if the answer is unknown.
 func (d *Handler) resolveRefs(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {

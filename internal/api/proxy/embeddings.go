@@ -54,7 +54,7 @@ func checkInputs(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// embedding is one vector of a response. Embedding is a list of numbers, or little-endian float32 values as
+// embedding is one vector of a response. The field Embedding is a list of numbers, or little-endian float32 values as
 // base64.
 type embedding struct {
 	Object    string `json:"object"`

@@ -18,7 +18,7 @@ type streamDecoder struct {
 	undecodable bool          // the encoding is unknown, so nothing is decoded or held back
 	inflater    *inflater     // decompressor; nil if the stream is not compressed
 	lastPiece   []byte        // last compressed piece, held back
-	undecoded   []byte        // bytes that were sent to the client but not decoded yet
+	undecoded   []byte        // uncompressed bytes of the last piece, until decode decodes them
 }
 
 // newStreamDecoder returns a decoder for a stream with the given Content-Encoding and dialect.
@@ -54,7 +54,7 @@ func (l *streamDecoder) accept(piece []byte) []byte {
 	return piece
 }
 
-// decode decodes the last piece from accept. It runs after the piece is sent, so that the client does not wait
+// decode decodes the piece that accept took last. Call it after sending the piece, so that the client does not wait
 // for the decoding.
 func (l *streamDecoder) decode() {
 	_, _ = l.stream.Write(l.undecoded) // never fails

@@ -53,7 +53,7 @@ const (
 	headerParent      = "X-Loci-Parent-Id"        // the client's id for the answer before the last user message; empty for the first message
 	headerIdempotency = "Idempotency-Key"         // the same value for all retries of a request
 	headerTurn        = "X-Codex-Turn-Metadata"   // JSON with Codex's turn id
-	headerRetries     = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
+	headerRetries     = "X-Stainless-Retry-Count" // number of retries so far, sent by the SDKs of OpenAI, Anthropic and others
 )
 
 // DefaultSessionHeaders are headers with a conversation's id, by priority: of Open WebUI, of opencode and other
@@ -77,14 +77,14 @@ type Options struct {
 	ChatOnly          bool              // the upstream supports only chat completions; false lets Loci find out
 	AddMemories       bool              // answers also have a field memories
 	SessionHeaders    []string          // headers with a conversation's id; empty uses [DefaultSessionHeaders]
-	ProjectHeaders    []string          // headers with a project, read after memory_project and X-Loci-Project
+	ProjectHeaders    []string          // headers that name a project; memory_project and X-Loci-Project take precedence
 	ProjectFromFolder bool              // a coding agent's working directory becomes the default project
 	Metrics           *obs.Metrics
 	Tracer            *tracing.Tracer // nil disables tracing
 	Log               *slog.Logger
 	Now               func() time.Time
 
-	UseClientKeys bool // learning may use the client's key
+	UseClientKeys bool // learning may send requests to the upstream with the client's key
 
 	OnAnonymous func() // called for each chat that gets no memory because it names no user; may be nil
 
@@ -201,7 +201,7 @@ type call struct {
 	prepared    retrieve.PromptMemory // memory for the prompt
 	trace       *tracing.Chat         // nil without tracing
 
-	placement chatapi.Placement
+	placement chatapi.Placement // position of the memory block in the request
 
 	// owner and answerIndex are set only if memory is used.
 	owner             memory.Owner
@@ -242,8 +242,8 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 	} else if extras.ID != c.continuationPoint.Conversation {
 		c.continuationPoint = exchange.ContinuationPoint{Conversation: extras.ID}
 	}
-	// The request contains only tool results: an earlier request contained the user's message and got its
-	// memories.
+	// The request may contain only tool results, because an earlier request contained the user's message and got
+	// memory for it.
 	onlyToolResults := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.HasServerHistory() && extras.ID != ""
 	c.usesMemory = identity.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.IsFrontEndTask(chat) && (chat.LastUser() >= 0 || onlyToolResults)
 	if !c.usesMemory {
@@ -263,7 +263,7 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 	}
 	note := ""
 	if until, _ := d.strictModels.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
-		c.placement, note = chatapi.User, "prompt: added to the user's message, since the model refused memory in a separate message"
+		c.placement, note = chatapi.User, "prompt: memory was added to the user's message, because the model refused it in a separate message"
 	}
 	incoming := exchange.Incoming{
 		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurn: c.continuationPoint.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.Name, TraceNote: note,
@@ -308,7 +308,7 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// idempotencyKey returns a key that is equal for all retries of a request, or "" if the client sends none. Codex's
+// idempotencyKey returns a key that is equal for all retries of a request, or "" if no header has one. Codex's
 // turn id is used as the key, because Codex sends a message again after it summarized later messages.
 func idempotencyKey(h http.Header) string {
 	var turn struct {
@@ -319,7 +319,7 @@ func idempotencyKey(h http.Header) string {
 }
 
 // parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
-// unknown. It returns [thread.AsOnlyBeginning] for a first message: it has an id for its answer but no parent id.
+// unknown. It returns [thread.AsOnlyBeginning] for a first message, which has an answer's id but no parent's id.
 func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -364,7 +364,7 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// recordAnswer lets the engine store the answer. It returns when that has succeeded or failed, even if the client
+// recordAnswer lets the engine store the answer. It returns when storing has succeeded or failed, even if the client
 // has disconnected.
 func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.AddTokens(ctx, a.InputTokens, a.OutputTokens)
@@ -374,7 +374,7 @@ func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 		place := c.exchange.RecordAnswer(ctx, a)
 		c.trace.AddRecord(began, d.Now(), place.Conversation)
 		if c.dialect.CanContinue {
-			c.indexAnswer(a, cmp.Or(place, c.continuationPoint)) // an answer that was not stored gets its request's place
+			c.indexAnswer(a, cmp.Or(place, c.continuationPoint)) // an answer that was not stored gets the place of its request
 		}
 	}
 }

@@ -144,7 +144,7 @@ type translatedStream struct {
 	stream    *translate.Stream
 	buf       []byte
 	converted []byte // converted bytes that were not read yet
-	err       error  // error to return after converted
+	err       error  // error that Read returns after the converted bytes
 }
 
 func (t *translatedStream) Read(p []byte) (int, error) {

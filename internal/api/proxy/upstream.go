@@ -28,7 +28,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	}
 	resp, err := d.askUpstream(r, c)
 	if err != nil {
-		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
+		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before responding, because the client may retry at once
 		d.writeNoAnswerError(w, r, err)
 		return
 	}
@@ -42,7 +42,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	case resp.StatusCode == http.StatusOK:
 		d.relayAnswer(w, r, c, resp)
 	default:
-		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
+		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before responding, because the client may retry at once
 		relayResponse(w, resp)
 	}
 }

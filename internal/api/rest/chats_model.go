@@ -91,7 +91,7 @@ func readStream(body io.Reader, onText func(string)) (chatapi.Answer, error) {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
 		a := s.Answer()
-		if len(a.Text) > sent { // the model refused, or the last event lacks its final empty line
+		if len(a.Text) > sent { // text that onText did not get yet: a refusal, or an event without its final empty line
 			onText(a.Text[sent:])
 		}
 		if !errors.Is(err, io.EOF) || !s.Done() {

@@ -12,7 +12,7 @@ import (
 type ExternalOperation struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // put before its schemas' names, so that they differ from other APIs' names
+	Prefix                    string // first part of its schemas' names, so that no other API has the same names
 }
 
 // addExternalOperations adds operations of other APIs to the OpenAPI document.

@@ -51,7 +51,7 @@ func (d *handler) addMemoryOperations(a registrar) {
 	})
 }
 
-// ByID is the path parameter id, of a memory, chat, context, trace or job. It is exported because huma ignores
+// ByID is the path parameter with the id of a memory, chat, context, trace or job. It is exported because huma ignores
 // unexported embedded structs.
 type ByID struct {
 	ID string `path:"id" maxLength:"512"`

@@ -68,7 +68,7 @@ func (d *handler) factsMarkdown(ctx context.Context, owner memory.Owner) (string
 	return out.String(), nil
 }
 
-// fileTree contains the tool's files by path. A folder exists if it contains a file, and needs no entry.
+// fileTree contains the tool's files by path. Folders have no entries: a folder exists if it contains a file.
 type fileTree struct {
 	files map[string]memory.Context
 	facts func() (string, error) // returns the content of factsFile
@@ -129,7 +129,7 @@ func (f fileTree) filesUnder(folder string) []string {
 	return out
 }
 
-// checkFree refuses a path for a new file if the path exists, or if a parent folder is a file.
+// checkUnusedPath refuses a path for a new file if the path exists (with existsErr), or if a parent folder is a file.
 func (f fileTree) checkFree(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return existsErr

@@ -7,7 +7,7 @@ import (
 )
 
 // serveHealth answers health checks without parameters as the API would, but without building the API. It reports
-// whether the request was such a health check.
+// whether it answered the request.
 func (d *handler) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false

@@ -40,7 +40,7 @@ type Options struct {
 	Upstream Upstream                     // answers chats; nil uses the built-in model
 	Model    func(context.Context) string // default model of chats; if nil or "", each message must name a model
 
-	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server; with confirm, forgets memories deleted from the vault
+	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server; if confirm is true, also forgets memories whose files were deleted from the vault
 
 	// RemainingCopies lists places, such as backups, that may contain erased text from since to until; may be nil.
 	RemainingCopies func(since, until time.Time) []string
@@ -117,7 +117,7 @@ func (d *handler) newAPI(mux *http.ServeMux) huma.API {
 
 // OpenAPIDocument returns the OpenAPI document.
 func OpenAPIDocument(opts Options) ([]byte, error) {
-	d := &handler{opts, nil} // without an engine, because the handler answers no request
+	d := &handler{opts, nil} // the engine may be nil, because this handler answers no request
 	return json.MarshalIndent(d.newAPI(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 

@@ -17,7 +17,7 @@ type ByUser struct {
 
 type eraseUserInput struct {
 	ByUser
-	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
+	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, an unused name is closed too."`
 }
 
 // owner returns the user to erase or reopen, and the author of the change. An admin key may name any user. Other

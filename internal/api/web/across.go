@@ -19,16 +19,16 @@ type recurringItems struct {
 
 // recurringItem is a recurring fact, category or tag, with its occurrences in each project.
 type recurringItem struct {
-	Name, Link  string
+	Name, Link  string // name, and path of the list of the facts
 	Occurrences []occurrence
 }
 
 // occurrence is the occurrence of a recurring item in one project.
 type occurrence struct {
 	Project string
-	Text    string // text of the fact; only in Answers
-	Link    string
-	Count   int
+	Text    string // text of the fact; only set in recurringItems.Answers
+	Link    string // path of the project's fact or list of facts
+	Count   int    // number of facts
 }
 
 // maxRecurring is the maximum number of items listed per kind. Items that occur in the most projects come first.
@@ -36,17 +36,17 @@ const maxRecurring = 12
 
 // projectCounts counts facts by project.
 type projectCounts struct {
-	projects map[string]int
-	sameText map[string]*recurringItem // facts by hash
-	answers  map[string]*recurringItem // facts by subject and attribute
-	themes   map[string]*recurringItem // categories and tags, by the address of the list of their facts
+	projects map[string]int            // number of facts by project
+	sameText map[string]*recurringItem // facts by hash of their text
+	answers  map[string]*recurringItem // values of attributes, by subject and attribute
+	themes   map[string]*recurringItem // categories and tags, by the path of the list of their facts
 }
 
 func newProjectCounts() *projectCounts {
 	return &projectCounts{projects: map[string]int{}, sameText: map[string]*recurringItem{}, answers: map[string]*recurringItem{}, themes: map[string]*recurringItem{}}
 }
 
-// add counts a fact. Facts without a project are ignored.
+// addFact counts a fact. Facts without a project are ignored.
 func (a *projectCounts) add(f memory.Fact) {
 	project := f.Scope.Project
 	if project == "" {
@@ -82,8 +82,8 @@ func addOccurrence(items map[string]*recurringItem, key, name, link string, adde
 	item.Occurrences = append(item.Occurrences, added)
 }
 
-// findRecurring returns the items that occur in several projects. A fact with the same text in several projects is
-// not listed again as an answer.
+// findRecurring returns the items that occur in several projects. A fact with the same text in all its projects is
+// only listed in SameFacts, not in Answers.
 func (a *projectCounts) findRecurring() recurringItems {
 	out := recurringItems{SameFacts: itemsInSeveralProjects(a.sameText, nil), Themes: itemsInSeveralProjects(a.themes, nil)}
 	out.Answers = itemsInSeveralProjects(a.answers, func(s *recurringItem) bool {

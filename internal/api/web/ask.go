@@ -81,7 +81,7 @@ func encodeJSON(v any) string {
 // headerChat is the response header that names the chat to the script.
 const headerChat = "X-Loci-Chat"
 
-// answerMessage lets a model answer the message. If the form names no chat, it creates one and sets q.chat.
+// answerMessage lets a model answer the message. If form.chat is "", it creates a chat and sets form.chat.
 func (p *Page) answerMessage(r *http.Request, v visit, form *playgroundForm, stream *answerStream) (string, error) {
 	if form.temporary {
 		said := append(form.history, chats.Message{Role: memory.RoleUser, Content: form.message})

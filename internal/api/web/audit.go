@@ -10,7 +10,7 @@ import (
 // auditView is a page of the audit record. Only admins see it.
 type auditView struct {
 	memory.AuditPage
-	User, Act string // filters, "" for none
+	User, Act string // entries of this user and with this action; "" means all
 	Cursor    string // cursor of the shown page; "" for the first page
 }
 

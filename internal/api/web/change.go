@@ -70,7 +70,7 @@ func (p *Page) editFact(r *http.Request, v visit, id string) (formResult, error)
 		return formResult{}, err
 	}
 	if f := previous.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
-		e.Content = nil // unchanged text is not sent: of another owner's fact, it would be refused
+		e.Content = nil // unchanged text is not sent, because the engine refuses new text for another owner's fact
 	}
 	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
 		return formResult{}, err

@@ -31,7 +31,7 @@ type labeledCount struct {
 	Name  string
 	Count int
 	Share float64 // 0 to 1
-	Link  string
+	Link  string  // path of the list of counted items; may be ""
 }
 
 func withShares(counts []labeledCount) []labeledCount {

@@ -62,7 +62,7 @@ func (p *Page) documentOf(c memory.Context) document {
 type contextsView struct {
 	Here       string // path and query of this view
 	Documents  []document
-	TokenLimit int
+	TokenLimit int // tokens available for all documents of a prompt
 }
 
 func (p *Page) contextsView(r *http.Request, v visit) (any, error) {
@@ -92,10 +92,10 @@ func (p *Page) contextsView(r *http.Request, v visit) (any, error) {
 // contextView is one context with its text and the chats to which it is attached.
 type contextView struct {
 	document
-	Here      string // path and query of this view
-	Editing   bool
-	RemovedBy string // id of the change that removed the context; "" if it was not removed
-	Attached  []chatChoice
+	Here      string       // path and query of this view
+	Editing   bool         // the context is open for editing
+	RemovedBy string       // id of the change that removed the context; "" if it was not removed
+	Attached  []chatChoice // chats to which the context is attached
 	Changes   []historyStep
 }
 

@@ -18,13 +18,13 @@ const (
 
 type conversationsView struct {
 	Conversations []conversationEntry
-	Next          string
+	Next          string // cursor of the next page
 }
 
 // conversationEntry is a conversation in the list, with the beginning of its last message.
 type conversationEntry struct {
 	memory.Conversation
-	Last string
+	Last string // beginning of the last message
 }
 
 func (p *Page) conversationsView(r *http.Request, v visit) (any, error) {
@@ -58,10 +58,10 @@ type transcriptView struct {
 	Here      string // path and query of this view
 	Turns     []transcriptTurn
 	Earlier   int // number of turns before the first shown turn
-	Abandoned int // number of turns on abandoned branches: edited or regenerated
+	Abandoned int // number of turns on branches that the user left by editing or regenerating a message
 	Summaries []client.Memory
 	Facts     int
-	Turn      string          // id of the turn that the address selects
+	Turn      string          // id of the turn that the page's address names; may be ""
 	Editing   bool            // title, rules and contexts are open for editing
 	Documents []contextChoice // attached contexts; while editing, also other contexts to choose from
 }
@@ -85,10 +85,10 @@ func (v transcriptView) Head() string {
 type transcriptTurn struct {
 	memory.Turn
 	Learned []client.Memory
-	Used    *usedMemories // nil if unknown
+	Used    *usedMemories // memories used for an answer; nil if unknown
 }
 
-// usedMemories is the number of memories that were used for an answer, and the trace.
+// usedMemories describes the memories used for an answer: the id of the trace and the number of hits.
 type usedMemories struct {
 	Trace string
 	Hits  int
@@ -120,7 +120,7 @@ func (p *Page) transcriptView(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var next *usedMemories // for the next answer
+	var next *usedMemories // memories used for the next answer
 	for _, t := range turns {
 		if one, ok := traces[t.ID]; ok {
 			next = &usedMemories{one.ID, len(one.Hits)}

@@ -30,18 +30,18 @@ type dataView struct {
 // importResult is the result of importing a file.
 type importResult struct {
 	transfer.ImportReport
-	File     string
-	DryRun   bool
+	File     string // name of the imported file
+	DryRun   bool   // the import was only previewed
 	Kinds    []importedKind
-	Sample   []importSample
-	UndoRuns []string // runs that undo the import; empty if there are too many
-	Error    string   // reason why the import stopped early
+	Sample   []importSample // some of the imported memories
+	UndoRuns []string       // runs that undo the import; empty if there are too many
+	Error    string         // reason why the import stopped early
 }
 
 // importedKind counts the file's records of one kind.
 type importedKind struct {
 	Name            string
-	Added, Existing int
+	Added, Existing int // number of records that were added, and that existed before
 }
 
 type importSample struct {

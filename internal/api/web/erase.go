@@ -24,14 +24,14 @@ const maxShownErased = 100
 
 // eraseView lists the memories that would be erased, including all memories with the same content.
 type eraseView struct {
-	IDs         string // ids of the matched memories, separated by spaces
-	Fingerprint string // hash of the memories shown, see fingerprint
-	Shown       []client.Memory
+	IDs         string          // ids of the matched memories, separated by spaces
+	Fingerprint string          // hash of the memories shown: see the function fingerprint
+	Shown       []client.Memory // the first maxShownErased memories
 	Rest        []client.Memory // memories after the first maxShownErased
-	Total       int
-	Error       string // reason why nothing was erased
-	Word        string // word to type to confirm
-	Back        string
+	Total       int             // number of memories that would be erased
+	Error       string          // reason why nothing was erased
+	Word        string          // word to type to confirm
+	Back        string          // path of the page to which the form returns
 }
 
 func (p *Page) erasePreview(r *http.Request, v visit) (any, error) {
@@ -69,8 +69,8 @@ func (p *Page) matchingIDs(ctx context.Context, v visit, query string) ([]string
 	}
 	var out []string
 	for _, m := range withRetired {
-		// Retired memories are included. Other live memories only have the same content as a match, so erasing
-		// the matches erases them too.
+		// Retired memories match too. The other active or pending memories only have the same content as a match:
+		// erasing the match erases them too.
 		if ids[m.ID()] || !m.Status().Live() {
 			out = append(out, m.ID())
 		}

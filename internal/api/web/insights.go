@@ -18,22 +18,22 @@ type insightsView struct {
 	First, Last time.Time // days of the first change and of today
 	Growth      series    // active facts by day
 	Categories  []labeledCount
-	Decisions   []labeledCount
-	Authors     []labeledCount
-	Repeated    int // number of statements that repeated a stored fact
-	Replaced    int // number of outdated facts that were replaced
-	Across      recurringItems
+	Decisions   []labeledCount // changes by action
+	Authors     []labeledCount // changes by the author's kind
+	Repeated    int            // number of statements that repeated a stored fact
+	Replaced    int            // number of outdated facts that were replaced
+	Across      recurringItems // items that occur in several projects
 	Rates       obs.Rates
 	Recall      recallLatency
 	Usage       []modelUsage
 	Days        series // tokens by day
-	Tokens      int64
+	Tokens      int64  // sum of the tokens of Usage
 	Cost        float64
 }
 
 // recallLatency describes the recall times of the answers with a trace.
 type recallLatency struct {
-	Answers          int
+	Answers          int           // number of answers
 	Median, P95, Max time.Duration // the median, the 95th percentile, the longest time
 	Line             series        // times in milliseconds, from the oldest answer to the newest
 }
@@ -61,7 +61,7 @@ func latencyOf(answers []memory.Trace) recallLatency {
 // modelUsage is the use of one model for one purpose.
 type modelUsage struct {
 	Purpose, Model       string
-	Calls, Input, Output int64
+	Calls, Input, Output int64 // number of calls, and of tokens in prompts and responses
 	Cost                 float64
 }
 

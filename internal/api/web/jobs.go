@@ -20,7 +20,7 @@ type jobsView struct {
 // Done is the number of memories that have a vector of the current embedder.
 func (v jobsView) Done() int { return v.Vectors.Memories - v.Vectors.Lacking }
 
-// Share is Done as a share of all memories, 0 to 1.
+// Share is the share of memories that have a vector of the current embedder, 0 to 1.
 func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.Vectors.Memories)) }
 
 func (p *Page) jobsView(r *http.Request, v visit) (any, error) {

@@ -25,7 +25,7 @@ const (
 	maxFacetFacts = 500
 )
 
-// listFilter contains the filters of the list of memories.
+// listFilter contains the parameters of the list of memories: the search text Q, filters, and the id of the memory to edit.
 type listFilter struct {
 	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
@@ -71,7 +71,7 @@ type row struct {
 	CutReason   string    // reason why the search omitted the memory
 	Now         []string  // facts that replaced a turn's statements
 	Was         []string  // facts that a fact replaced
-	LaterChange string    // of a fact shown as of a past day: what happened to it since
+	LaterChange string    // change of a fact after the past day that the page shows; otherwise ""
 }
 
 // CanEdit reports whether the memory is a fact that can be changed.
@@ -110,14 +110,14 @@ type memoriesView struct {
 	Here       string // path and query of this view
 	Rows       []row
 	Omitted    []row // candidates that the search omitted
-	Searched   bool
-	Candidates int // number of candidates
+	Searched   bool  // the fields below describe a search
+	Candidates int   // number of candidates of the search
 	Took       time.Duration
-	Trace      string
+	Trace      string // id of the search's trace
 	Misspelt   []memory.Misspelt
-	Degraded   []string
-	Total      int // active facts
-	Next       string
+	Degraded   []string // parts of the search that were skipped, with reasons
+	Total      int      // active facts
+	Next       string   // cursor of the next page
 	Categories []string
 	Tags       []string
 }

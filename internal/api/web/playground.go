@@ -45,7 +45,7 @@ func (p *Page) chatChoiceOf(c memory.Conversation) chatChoice {
 	return chatChoice{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))}
 }
 
-// playExchange is a question with its answers.
+// playgroundExchange is a question with its answers.
 type playExchange struct {
 	Question     *memory.Turn // nil if an answer follows no question
 	Answers      []memory.Turn

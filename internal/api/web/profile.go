@@ -18,7 +18,7 @@ type profileView struct {
 }
 
 type coreFact struct {
-	ID, Content, Heading, Why string
+	ID, Content, Heading, Why string // Heading is the fact's heading in the block; Why says why the core contains it
 }
 
 func (p *Page) profileView(r *http.Request, v visit) (any, error) {

@@ -15,8 +15,8 @@ type reviewView struct {
 	Here    string // path and query of this view
 	Waiting []client.Waiting
 	Editing string // id of the fact that is open for editing
-	Total   int
-	Next    string
+	Total   int    // number of facts that wait
+	Next    string // cursor of the next page
 }
 
 func (p *Page) reviewView(r *http.Request, v visit) (any, error) {

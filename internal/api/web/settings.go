@@ -26,7 +26,7 @@ type Model struct {
 type settingsView struct {
 	Here            string // path and query of this view
 	Pause           string // "none", "learning" or "memory"
-	Admin           bool
+	Admin           bool   // the user is an admin
 	Health          client.Health
 	Groups          []settingGroup
 	PendingRules    []string // descriptions of the facts that wait for a decision

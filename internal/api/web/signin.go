@@ -41,8 +41,8 @@ func (p *Page) PublicPaths() []string {
 const tokenCookie = "token"
 
 // WithSession adds the credentials and the user of the cookie's session to each request for next, which is
-// [httpx.Guard]. It ignores a cookie of no valid session, and then uses a front end's signed token, if the browser
-// sends one.
+// [httpx.Guard]. If the cookie belongs to no valid session, it uses a front end's signed token instead, if the browser
+// sends such a token.
 func (p *Page) WithSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
@@ -83,7 +83,7 @@ func (p *Page) sessionHash(token string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// session returns the session of a token, or [memory.NotFound] if there is none or it has expired.
+// sessionByToken returns the session of a token, or [memory.NotFound] if there is none or it has expired.
 func (p *Page) session(ctx context.Context, token string) (memory.Session, error) {
 	s, err := p.Sessions.Session(ctx, memory.DefaultNamespace, p.sessionHash(token))
 	if err == nil && !p.engine.Now().Before(s.ExpiresAt) {
@@ -125,7 +125,7 @@ func (p *Page) closeSession(r *http.Request) error {
 }
 
 type signInForm struct {
-	Next      string
+	Next      string // path to show after the sign-in
 	User      string
 	AskKey    bool   // the form asks for a key
 	MultiUser bool   // the form also asks for a user, unless the key belongs to a user
@@ -237,7 +237,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// cookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
+// newCookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
 func cookie(r *http.Request, name, value string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(lifetime.Seconds()),

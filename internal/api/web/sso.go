@@ -45,10 +45,10 @@ type Issuer struct {
 
 // signInState is the state of a sign-in, stored in a cookie while the browser is at the issuer.
 type signInState struct {
-	State, Nonce, Verifier, Next string
+	State, Nonce, Verifier, Next string // Verifier is the code verifier of PKCE; Next is the path to show after the sign-in
 }
 
-// discover reads the issuer's metadata.
+// discoverProvider reads the issuer's metadata.
 func (i *Issuer) discover() (*oidc.Provider, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -17,15 +17,15 @@ type timeView struct {
 	Empty    bool      // the journal has no changes
 	First    time.Time // day of the first change
 	Day      time.Time // shown day; memory is shown as of the end of this day
-	Today    bool
-	N, Max   int // numbers of the shown day and of today; the first day is 0
-	Growth   series
-	Facts    int // active facts on that day
+	Today    bool      // the shown day is today
+	N, Max   int       // numbers of the shown day and of today; the first day is 0
+	Growth   series    // active facts by day
+	Facts    int       // active facts on that day
 	Rows     []row
 	Unlisted int // facts of that day that are not listed
 	Changes  []dayChanges
 	UndoTo   string // time to which an undo goes back (RFC 3339)
-	Next     string
+	Next     string // cursor of the next page of changes
 }
 
 type dayChanges struct {

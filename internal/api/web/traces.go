@@ -59,7 +59,7 @@ func (p *Page) tracesView(r *http.Request, v visit) (any, error) {
 // traceView is one request to memory and its result.
 type traceView struct {
 	memory.Trace
-	Hits, Cut []row
+	Hits, Cut []row // memories found, and memories that a stage of the search omitted
 }
 
 func (p *Page) traceView(r *http.Request, v visit) (any, error) {

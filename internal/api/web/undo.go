@@ -14,9 +14,9 @@ import (
 
 // undoView shows what an undo would do, and the later changes that it would undo too.
 type undoView struct {
-	Change, Run, To string
-	Back            string
-	Steps, Later    []client.Change
+	Change, Run, To string          // id of a change, id of a run, or the time to go back to; the others are ""
+	Back            string          // path of the page to which the form returns
+	Steps, Later    []client.Change // changes that undo, and later changes that would be undone too
 }
 
 func (p *Page) undoPreview(r *http.Request, v visit) (any, error) {

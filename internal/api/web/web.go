@@ -36,9 +36,9 @@ type Options struct {
 	PromptDir      string                                         // folder with files that replace built-in prompts
 	ActivePrompts  func() *prompt.Set                             // prompts in the variants for the models in use; nil uses the engine's
 	Upstream       Upstream                                       // upstream whose models the playground lists; nil lists only Loci's own
-	Talker         chats.ChatModel                                // lets an upstream model answer; nil uses only Loci's own model
+	Talker         chats.ChatModel                                // answers chats with the upstream's models; nil uses only Loci's own model
 	Zone           *time.Location                                 // time zone of displayed times; nil uses the server's
-	OtherPaths     []string                                       // path prefixes of other APIs; empty leaves all unknown paths to them
+	OtherPaths     []string                                       // path prefixes of other APIs; if empty, other APIs get all unknown paths
 }
 
 // Page serves the web page.
@@ -218,7 +218,7 @@ func (p routes) handleView(pattern, templateName string, load func(*http.Request
 	})
 }
 
-// redirectTo is the result of a view that redirects the browser to another path.
+// redirectTarget is the result of a view that redirects the browser to another path.
 type redirectTo string
 
 func (p routes) handleForm(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {

@@ -19,11 +19,11 @@ type scoreBar struct {
 
 // segment is the part of a score bar for one kind of reason. From and Size are shares of the full bar, 0 to 1.
 type segment struct {
-	Name, Class string
+	Name, Class string // name of the reasonKind, and CSS class
 	From, Size  float64
 }
 
-// reasonKind groups cues of the ranking under one name; nil cues means all cues of no other group.
+// reasonKind groups cues of the ranking under one name. If cues is nil, the group contains all cues of no other group.
 type reasonKind struct {
 	name, class string
 	cues        []string
@@ -34,10 +34,10 @@ var reasonKinds = []reasonKind{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
 	{"nearby messages", "w-talk", []string{"session", "topic", "reply", "opens"}},
-	{"what is asked for", "w-asked", nil},
+	{"the kind of thing asked for", "w-asked", nil},
 }
 
-// scoreBarOf splits a score into relevance, by the cues that favor the memory, and recency, by its weight 0 to 1.
+// scoreBarOf splits a score into recency, with its weight of 0 to 1, and relevance, which it divides by kinds of cues.
 func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
 	b := &scoreBar{Score: score, Reasons: recall.ReasonText(why), Numbers: recall.PartsText(why), Core: why.Get("core") > 0}
 	sums, sum := make([]float64, len(reasonKinds)), 0.0
@@ -79,7 +79,7 @@ func (b *scoreBar) addSegment(name, class string, size float64) {
 var omissionReasons = map[string]string{
 	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "other memories are better",
 	"duplicate": "repeats a better memory", "echo": "only repeats the question", "slight": "has almost no content",
-	"neighbour": "only next to a relevant turn",
-	"source":    "repeats its fact or its turn", "top_k": "the requested number was reached", "budget": "over the token budget",
+	"neighbour": "not relevant itself: only next to a relevant turn",
+	"source":    "repeats the turn that it was learned from, or a fact learned from it", "top_k": "the requested number was reached", "budget": "over the token budget",
 	"core": "over the token budget", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
 }
