@@ -1,6 +1,6 @@
-// Package english parses chat messages into sentences (own or pasted), clauses with moods, and statements with
-// verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
-// language; everything else requires English.
+// Package english parses chat messages into sentences (the person's own or pasted), clauses with moods, and
+// statements with verbs, tense, negation and person. It finds sentence ends, and questions with a question mark,
+// in any language; everything else requires English.
 //
 // The package does not depend on memory or requests. Package utterance separates the person's own text from
 // pasted text.
