@@ -19,8 +19,8 @@ type Utterance struct {
 	// AnsweredMessage is the message that the speaker answers, or "". It is only context: "Where do you live?" explains
 	// the answer "In Lisbon."
 	AnsweredMessage string
-	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
-	// messages and from StoredMemories.
+	// EarlierMessages has up to eight preceding messages, oldest first. A fact may contain names from EarlierMessages
+	// and StoredMemories.
 	EarlierMessages, StoredMemories []string
 	// PreviousFacts are the facts learned from the user's previous turn.
 	PreviousFacts []memory.Fact
@@ -30,7 +30,7 @@ type Utterance struct {
 	InRolePlay bool
 }
 
-// TextForModel returns the text of the turn that a model sees.
+// TextForModel returns the part of the turn's text that is shown to a model.
 func (s Utterance) TextForModel() string { return cmp.Or(s.FullText, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to store.
@@ -41,12 +41,12 @@ type Candidate struct {
 	Category          string
 	Tags              []string
 	Confidence        float64
-	TurnID            string // id of its turn; before learn.Filter, the short id from the prompt
+	TurnID            string // id of the candidate's turn; before learn.Filter, the short id from the prompt
 	Quote             string // the model's quote from the turn, or ""
 	RememberRequested bool   // the user explicitly asked to remember the statement
 	ReviewReason      string // why a person must review the candidate; "" without review
 	InAllProjects     bool   // the fact applies in all projects, even if the turn's scope names a project
-	MayBeQuoted       bool   // [Utterance.MayBeQuoted] of the turn; such a candidate replaces no fact without review
+	MayBeQuoted       bool   // the turn's [Utterance.MayBeQuoted]; if set, the candidate replaces no fact without review
 	DoubtReason       string // why the turn does not prove the candidate; "" if proven
 	Model             string // source: the model and its prompt's hash, or "rule:" and the rule's name
 

@@ -15,8 +15,8 @@ import (
 type Command struct {
 	Object     string // the thing or statement to forget; "" if Everything is set
 	Everything bool   // forget everything
-	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts only if
-	// memory has a fact about the object.
+	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts as a request
+	// to forget only if a stored fact is about the object.
 	ObjectKind ObjectKind
 	// OffTheRecord is set if the request may be the first mention of its object: "don't remember that I
 	// smoke". The request's turn is then redacted.
@@ -36,7 +36,7 @@ const (
 )
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
-// requests to forget. Callers need them even if a model extracts facts.
+// requests to forget. Callers must apply them even if a model extracts the facts.
 func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
@@ -111,7 +111,7 @@ func rememberedFacts(conjunction, words string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// CandidatesIn returns the candidates that the rules find in words of a turn, without the rest of the turn.
+// CandidatesIn returns the candidates that the rules find in words, a part of the turn s.
 func CandidatesIn(words string, s Utterance) []Candidate {
 	r := statementReader{utterance: &Utterance{Turn: s.Turn, Text: words}, lastSubject: userSubject}
 	r.readText(words)

@@ -190,7 +190,7 @@ func (p phraseReader) placeEnd(i int) int {
 	}
 }
 
-// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i.
+// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i if there is none.
 func (p phraseReader) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
