@@ -24,9 +24,9 @@ type Repetition struct {
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates from candidates that repeat a live fact, and drops candidates that
-// a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with
-// their highest confidence.
+// Dedupe separates new candidates from candidates that repeat a live (active or pending) fact, and drops candidates
+// that a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with the
+// highest confidence of all.
 func Dedupe(cands []extract.Candidate, o DedupeOptions) (newCands []extract.Candidate, repetitions []Repetition, dropped []DroppedCandidate) {
 	if o.MinSimilarity == 0 {
 		o.MinSimilarity = 0.90

@@ -162,7 +162,7 @@ func (g *evidence) factNumbers() (out []token) {
 // numberForms returns the numbers in words, each in all forms: "8k" is also "8000".
 func numberForms(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // before: the previous number; minutes: 15 in "quarter to seven"
+	before, minutes := 0, 0 // minutes is 15 in "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {

@@ -205,7 +205,7 @@ func (g *evidence) wordsMention(words []token, subject person) bool {
 // similarRoles reports whether two roles may mean the same person, such as child and son.
 func similarRoles(a, b string) bool { return a == b || slices.Contains(text.Synonyms(a), b) }
 
-// mentionsPersonLike reports whether a claim about the user also names a person such as the quote's: "User has a sister".
+// mentionsPersonLike reports whether a claim about the user names a person of quotedPerson's role: "a sister".
 func (g *evidence) mentionsPersonLike(quotedPerson person) bool {
 	return slices.ContainsFunc(g.claimTokens[1:], func(t token) bool {
 		p := personTerm(t.word)

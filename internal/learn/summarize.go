@@ -116,8 +116,8 @@ type summaryPoint struct {
 	position int
 }
 
-// Weights of points: previousPenalty is added to a bullet of the previous summary, and answerWeight is the weight
-// of an answer, about as much as of a statement with a name.
+// Weights of points: previousPenalty is added to a bullet of the previous summary, and answerWeight is the weight of
+// an answer, about that of a statement with a name.
 const (
 	previousPenalty = -0.5
 	answerWeight    = 1.5
