@@ -163,7 +163,7 @@ type comparedText struct {
 	isShared bool // the memory belongs to another owner
 }
 
-// isLearnedFrom reports whether a fact was learned from a turn that adds at most one word, and no word of the question.
+// isLearnedFrom reports whether t is a fact from turn, which adds at most one word and no word of the question.
 func (t comparedText) isLearnedFrom(turn comparedText, questionTerms terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false

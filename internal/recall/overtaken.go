@@ -29,7 +29,7 @@ func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	return out
 }
 
-// AnswerTo returns the id of the turn that an assistant's turn answers, "" for other memories.
+// AnsweredTurnID returns the id of the turn that an assistant's turn answers, "" for other memories.
 func AnswerTo(m memory.Memory) string {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
 		return ""

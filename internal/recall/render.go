@@ -147,7 +147,7 @@ func formatDay(at time.Time) string {
 // EntryText returns the text of a profile entry in a block.
 func EntryText(p memory.ProfileEntry) string { return oneLine(p.Key) + ": " + oneLine(p.Value) }
 
-// shownDate returns the date that a block shows for a memory.
+// blockDate returns the date that a block shows for a memory.
 func shownDate(m memory.Memory) string {
 	if m.Fact != nil && !m.Fact.ObservedAt.IsZero() {
 		return formatDay(m.Fact.ObservedAt)
