@@ -32,7 +32,7 @@ type dateWriter struct {
 	writtenUpTo int // offset in text up to which out is written
 }
 
-// replace replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
+// replace replaces text[start:end] by words. It capitalises words that replace a capitalised start of a sentence.
 func (w *dateWriter) replace(start, end int, words string) {
 	before := strings.TrimRight(w.text[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
