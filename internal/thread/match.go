@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer looks up, the last first.
+// maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer compares.
 const maxAnswerLookups = 8
 
 // match is a message of a request with its stored turn.
@@ -80,8 +80,8 @@ func (t *tree) matchPrefix(r Request) []match {
 }
 
 // lastActiveAnswer returns the last answer, among the messages from index first, that is an active turn with an index
-// higher than afterIndex. turnIndex is negative if there is no such answer. A common answer needs a matching previous
-// message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
+// higher than afterIndex. turnIndex is negative if there is no such answer. An answer with a common text must match
+// with its previous message or be message 0. If turns follow, the answer must have gone through Loci.
 func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex, turnIndex int) {
 	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnswerLookups; i-- {
 		if r.messageAt(i).Role != memory.RoleAssistant {
