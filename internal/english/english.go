@@ -40,7 +40,7 @@ func ParseSentences(s string) []Sentence {
 // maxSentenceWords is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
 const maxSentenceWords = 28
 
-// sentencesFrom returns a sentence with its clauses, or several sentences if the sentence is long.
+// splitLongSentence returns a sentence with its clauses, or several sentences if the sentence is long.
 func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence) {
 	spans := splitClauses(s, sentence)
 	long := len(strings.Fields(sentence.Slice(s))) > maxSentenceWords

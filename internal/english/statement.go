@@ -15,7 +15,7 @@ type Statement struct {
 	Tokens []Token
 	// IsRequest is set for a request: "always answer in French".
 	IsRequest bool
-	// AfterGreeting is set if a greeting precedes the clause.
+	// IsAfterGreeting is set if a greeting precedes the clause.
 	AfterGreeting bool
 	// InheritsSubject is set if the clause omits its subject, which is the subject of the previous statement.
 	InheritsSubject bool
