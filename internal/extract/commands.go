@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Command is a request about memory in a user's own words: "forget my old address".
+// ForgetCommand is a request to forget in a user's own words: "forget my old address".
 type Command struct {
 	Object     string // the thing or statement to forget; "" if Everything is set
 	Everything bool   // forget everything
@@ -170,7 +170,7 @@ var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }
 
-// OffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
+// IsOffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
 // Prozac", "off the record, …".
 func OffTheRecord(message string) bool {
 	return text.ContainsAny(message, recordWords...) && namedPattern("off the record").MatchString(message)

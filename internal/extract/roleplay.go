@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRolePlayCue is the number of bytes at the start of a message that may begin or end a role play.
+// maxRolePlayCueBytes is the number of bytes at the start of a message that may begin or end a role play.
 const maxRolePlayCue = 300
 
 // rolePlayState reports whether a turn is in a role play, and whether the role play continues after the turn.
