@@ -147,7 +147,7 @@ func (g *evidence) checkNumbers() string {
 	return ""
 }
 
-// factNumbers returns the claim's numbers, except numbers in dates.
+// claimNumbers returns the claim's numbers, except numbers in dates.
 func (g *evidence) factNumbers() (out []token) {
 	dates := g.claimDates()
 	for _, t := range g.claimTokens {
