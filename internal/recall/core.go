@@ -31,7 +31,7 @@ func NewCoreFact(m memory.Memory) CoreFact {
 	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
 }
 
-// tokensOfLine returns the number of tokens of a line including its line break.
+// lineTokenCount returns the number of tokens of a line including its line break.
 func tokensOfLine(line string) int { return text.EstimateTokens(line + "\n") }
 
 // PinnedTokenBudget is the token budget of a core that has only pinned facts and profile entries.

@@ -70,7 +70,7 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 	return out
 }
 
-// tokensOf returns the number of tokens that a memory needs in a block.
+// tokenCountOf returns the number of tokens that a memory needs in a block.
 func tokensOf(m memory.Memory) int { return text.EstimateTokens(renderLine(m, shownDate(m), false)) }
 
 // maxReplacedShown is the maximum number of replaced facts that a block shows with a fact.

@@ -74,7 +74,7 @@ type CutCandidate struct {
 	Stage string // "answered", "threshold" or "limit"
 }
 
-// ranked is a candidate with the number that each stage computes.
+// rankedCandidate is a candidate with the number that each stage computes.
 type ranked struct {
 	view
 	fusedScore, relevance, recency, confidence, score, diversifiedScore float64 // diversifiedScore is the score minus redundancy
