@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a text with its date class.
+// dateToken is a word of a text with its date class.
 type token struct {
 	Span
 	lower string
@@ -40,8 +40,8 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// joinsNext reports whether token i and the next token can be in one date: only a space, comma, dash or
-// slash separates them, or the apostrophe in "two weeks' time".
+// canJoinNext reports whether token i and the next token can be in one date: only a space, comma, dash or slash
+// separates them, or the apostrophe in "two weeks' time".
 func (p *dateParser) joinsNext(i int) bool {
 	switch p.textAfter(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
@@ -107,7 +107,7 @@ func (p *dateParser) datesAt(i int, forms []dateForm) []foundDate {
 	return nil
 }
 
-// match is the result of matching a form at a token.
+// dateMatch is the result of matching a form at a token.
 type match struct {
 	start, end          int    // the tokens [i, end) of the form
 	firstEnd, lastStart int    // for a range: the token indexes of the end of its first date and the start of its last date
@@ -184,8 +184,8 @@ func (p *dateParser) matchToken(word string, k int, m *match) (number, length in
 	return number, length
 }
 
-// rangeJoint returns how many tokens from token k join the two ends of a range that begins at token i: 0 for
-// a dash, 1 for a word, -1 for no range.
+// rangeJointLength returns how many tokens from token k join the two ends of a range that begins at token i: 0
+// for a dash, 1 for a word, -1 for no range.
 func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.tokens) {
 		return -1

@@ -188,7 +188,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	return single || t.class == "STEP" || d.hasDayAndMonth
 }
 
-// keepsWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
+// mustKeepWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
 func (w *dateWriter) keepsWords(k int) bool {
 	d := w.dates[k]
 	i, j := d.firstToken, d.firstToken+d.tokenCount

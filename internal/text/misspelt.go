@@ -101,7 +101,7 @@ func mayBeMisspelt(w string) bool {
 	return len(w) >= minLenForSwap && len(w) <= maxCorrectedLen && isLatinLetters(w)
 }
 
-// inTables reports whether the tables contain a term, so that its spelling is correct.
+// isTableTerm reports whether the tables contain a term, so that its spelling is correct.
 func inTables(term string) bool {
 	return Synonyms(term) != nil || ClassesOf(term)|ClassesNamed(term) != 0
 }
