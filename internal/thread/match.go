@@ -10,7 +10,7 @@ import (
 // maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer compares.
 const maxAnswerLookups = 8
 
-// match is a message of a request with its stored turn.
+// messageMatch is a message of a request with its stored turn.
 type match struct {
 	messageIndex int // index in the request's history (see [historyIndexes])
 	turnIndex    int
@@ -32,7 +32,7 @@ func (t *tree) matchRequest(r Request) []match {
 	return matches
 }
 
-// nextMessage returns the index of the message after the matches.
+// nextMessageIndex returns the index of the message after the matches.
 func nextMessage(matches []match) int {
 	if len(matches) == 0 {
 		return 0
