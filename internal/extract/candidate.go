@@ -50,7 +50,7 @@ type Candidate struct {
 	DoubtReason       string // why the turn does not prove the candidate; "" if proven
 	Model             string // source: the model and its prompt's hash, or "rule:" and the rule's name
 
-	// Op is a model's operation on the facts in Targets, or "". Targets has short ids from the prompt until
+	// Op is a model's operation on the facts in TargetIDs, or "". TargetIDs has short ids from the prompt until
 	// learn.ValidateOperations replaces them by fact ids.
 	Op          Operation
 	Targets     []string

@@ -13,7 +13,7 @@ import (
 
 // ForgetCommand is a request to forget in a user's own words: "forget my old address".
 type Command struct {
-	Object     string // the thing or statement to forget; "" if Everything is set
+	Object     string // the thing or statement to forget; "" if IsEverything is set
 	Everything bool   // forget everything
 	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts as a request
 	// to forget only if a stored fact is about the object.
@@ -36,7 +36,7 @@ const (
 )
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
-// requests to forget. Callers must apply them even if a model extracts the facts.
+// requests to forget. Callers must apply both even if a model extracts the facts.
 func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {

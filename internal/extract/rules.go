@@ -99,7 +99,7 @@ type step struct {
 	skipToNext      bool   // skip tokens up to the words of the next step
 	skipAdverbs     bool   // skip adverbs and particles
 	endsPhrase      bool   // the phrase must end at this token
-	matchesAnyWords bool   // any self-contained words; if optional, also no words
+	matchesAnyWords bool   // any self-contained words; if isOptional, also no words
 }
 
 var tensesByName = map[string]english.Tense{
