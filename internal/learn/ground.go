@@ -27,7 +27,7 @@ const (
 	Refuted               // a part of the claim is missing in the conversation or contradicts it
 )
 
-// Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
+// Grounding is the result of [GroundClaim]. Reason explains it to people and is "" if Grounded. Span is the
 // position of the quote in the turn, empty without a quote.
 type Grounding struct {
 	Grade  Grade
@@ -38,9 +38,9 @@ type Grounding struct {
 // UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
-// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if
-// its quote is in the turn, otherwise Unproven.
+// GroundClaim looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
+// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if its
+// quote is in the turn, otherwise Unproven.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newEvidence(c, s)
 	if reason := g.refutation(); reason != "" {

@@ -61,7 +61,7 @@ func formatBullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model. It keeps the most important of previous's bullets and of the
+// Summarize continues a summary without a model. It keeps the most important of previousSummary's bullets and of the
 // new sentences, in their order, and returns "" if there are none.
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var points []summaryPoint
