@@ -78,7 +78,7 @@ const (
 
 var vectorCueIndex = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// always and the functions after it report whether a cue applies to a question.
+// alwaysApplies and the functions after it report whether a cue applies to a question.
 func always(*scoredQuery) bool         { return true }
 func aboutSpeaker(q *scoredQuery) bool { return q.aboutUser || len(q.namedSpeakers) > 0 }
 func aboutUserOnly(q *scoredQuery) bool {

@@ -24,7 +24,7 @@ type Options struct {
 	AgeFromStatement bool          // count a fact's age from its statement instead of its last change
 	Decay            time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
 
-	// Background is the embedder's average cosine of unrelated texts (see [stretchFactor]).
+	// BackgroundCosine is the embedder's average cosine of unrelated texts (see [stretchFactor]).
 	Background  float64
 	IsChat      bool // the question is a chat message, which may not need memory
 	IsWordBased bool // the embedder is word-based, so that similarity without common words is chance

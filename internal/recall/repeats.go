@@ -15,7 +15,7 @@ import (
 type RepeatFilter struct {
 	// OnlyUserStatements makes all turns of assistants, and all turns that only order a task or ask, count as repeats.
 	OnlyUserStatements bool
-	// Disabled turns the filter off: no turn counts as a repeat.
+	// IsDisabled turns the filter off: no turn counts as a repeat.
 	Disabled bool
 
 	question          string
