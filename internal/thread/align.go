@@ -77,8 +77,8 @@ const (
 	AsOnlyBeginning = "first"
 )
 
-// AlignAfter aligns a request whose client names its position: the messages from index first follow the turn
-// with the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
+// AlignAfter aligns a request whose client names its position: the messages from firstIndex on follow the turn with
+// the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Alignment {
 	parent := noParent
 	if afterID != AtBeginning && afterID != AsOnlyBeginning {
@@ -98,8 +98,8 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 	return a
 }
 
-// align returns the alignment for matches. The messages after the last match, or from index first if there is no
-// match, follow the turn parent.
+// align returns the alignment for matches. The messages after the last match, or from firstIndex on if there is
+// no match, follow the turn parent.
 func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parent: parent}
 	newMessages := r.history[first:]

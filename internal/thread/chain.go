@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chain returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
+// ChainHash returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
 // none) and the digest of the last message. Equal paths have equal chains in all conversations.
 func Chain(parent, digest string) string {
 	var buffer [128]byte

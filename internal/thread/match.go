@@ -79,9 +79,9 @@ func (t *tree) matchPrefix(r Request) []match {
 	return nil
 }
 
-// lastActiveAnswer returns the last answer, among the messages from index first, that is an active turn with an index
-// higher than afterIndex. turnIndex is negative if there is no such answer. An answer with a common text must match
-// with its previous message or be message 0. If turns follow, the answer must have gone through Loci.
+// lastActiveAnswer returns the last answer, among the messages from firstIndex on, that is an active turn with an
+// index higher than afterIndex. turnIndex is negative if there is no such answer. An answer with a common text
+// must match with its previous message or be message 0. If turns follow, the answer must have gone through Loci.
 func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex, turnIndex int) {
 	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnswerLookups; i-- {
 		if r.messageAt(i).Role != memory.RoleAssistant {
@@ -119,7 +119,7 @@ func (t *tree) isLastActive(turnIndex int, r Request, nextMessageIndex int) bool
 	})
 }
 
-// matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to index first.
+// matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to firstIndex.
 func (t *tree) matchBackward(r Request, messageIndex, turnIndex, first int) []match {
 	var matches []match
 	for i := messageIndex; i >= first && turnIndex >= 0 && t.hasDigest(turnIndex, r.messageAt(i).Digest); i-- {

@@ -70,7 +70,7 @@ func (r Request) OnlyMessageIndex() int {
 // messageAt returns message i of the request's history, which has no system messages.
 func (r Request) messageAt(i int) *chatapi.Message { return &r.messages[r.history[i]] }
 
-// areCurrent reports whether the messages from index first are current: the last user message and the tool
+// areCurrent reports whether the messages from firstIndex on are current: the last user message and the tool
 // steps after it.
 func (r Request) areCurrent(first int) bool {
 	return first < len(r.history) && r.history[first] >= r.firstCurrent
