@@ -40,7 +40,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		d.Preceding = append(d.Preceding, turn("", s, beginningAndEnd(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the batch lacks the message between the two turns
+		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // s answers a message that is not among the new turns
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
 		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))

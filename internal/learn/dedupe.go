@@ -80,7 +80,7 @@ func unwantedReason(c extract.Candidate) string {
 	return ""
 }
 
-// hasLiveFact reports whether the neighbours contain a live fact with this id.
+// hasLiveFact reports whether the neighbours contain an active or pending fact with this id.
 func hasLiveFact(neighbours []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }

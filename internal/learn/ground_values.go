@@ -299,7 +299,7 @@ func (g *evidence) checkDates() string {
 	undated := len(g.datesIn(g.phraseTokens)) == 0
 	for _, d := range dates {
 		if undated && d.Precision != text.Week && !at.Before(d.From) && at.Before(d.To) {
-			continue // the date depends on the day of the turn
+			continue // the quote has no date, and the claim dates it by the day of its turn
 		}
 		if !(g.isForeign && !hasNumber(g.phraseTokens) && withinAYear(d.From, at) && (d.Precision != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.contextTokens) {
 			return "nobody mentioned " + d.From.Format(time.DateOnly)
