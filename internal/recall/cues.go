@@ -30,7 +30,7 @@ var cues = []cue{
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". The weight was chosen by hand, because no data set has facts.
 	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return flagIndicator(c, memory.FlagOtherPerson) }},
-	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight by hand.
+	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight chosen by hand.
 	{"fact", 3.0, always, factWordShare},
 	// The candidate is a fact, which a person, a rule or a model selected.
 	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factIndicator(c) }},

@@ -33,7 +33,7 @@ type RenderOptions struct {
 	ShowRoles bool   // each line begins with the speaker's role: [user] …
 
 	HasEarlierBlock bool                            // the prompt has an earlier block
-	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; nil means no line
+	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; if nil, no earlier block has any
 
 	// DisputedBy maps the id of a fact to the pending fact that would replace it.
 	DisputedBy map[string]memory.Fact
