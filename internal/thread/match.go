@@ -16,8 +16,8 @@ type match struct {
 	turnIndex    int
 }
 
-// matchRequest returns the messages that the tree contains, in order. The request continues after the last match.
-// Matches follow from a shared beginning, or else from the last active answer, because a client may omit or
+// matchRequest returns the messages that the tree contains, in order. The request continues after the last match. The
+// matches are a shared beginning and the messages around the last active answer, because a client may omit or
 // summarize earlier messages.
 func (t *tree) matchRequest(r Request) []match {
 	matches := t.matchPrefix(r)
