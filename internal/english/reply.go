@@ -54,7 +54,7 @@ func deniesKnowledge(words []string) bool {
 	return slices.ContainsFunc(words, negationWords.Has) && slices.ContainsFunc(words, knowledgeWords.Has)
 }
 
-// creditsUser reports whether a clause refers to something that the user said: "you told me …".
+// refersToUserWords reports whether a clause refers to something that the user said: "you told me …".
 func creditsUser(words []string) bool {
 	you := slices.IndexFunc(words, listenerPronouns.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], tellingWords.Has)
