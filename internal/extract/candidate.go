@@ -24,7 +24,7 @@ type Utterance struct {
 	EarlierMessages, StoredMemories []string
 	// PreviousFacts are the facts learned from the user's previous turn.
 	PreviousFacts []memory.Fact
-	// MayBeQuoted is set if the words may be another person's text ([utterance.Message]).
+	// MayBeQuoted is set if the words may be another person's text ([utterance.ParsedMessage]).
 	MayBeQuoted bool
 	// InRolePlay is set if the turn continues a role play of earlier turns ([InRolePlay]).
 	InRolePlay bool
@@ -98,7 +98,7 @@ func (c *Candidate) IsNewerThan(f *memory.Fact) bool {
 // ObservationOrder returns a number that orders statements of a conversation by turn, then by offset.
 func ObservationOrder(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Operation is how a candidate or decision affects a fact: "add", "update" and so on.
+// FactOperation is how a candidate or decision affects a fact: "add", "update" and so on.
 type Operation string
 
 // MinFactLength is the minimum number of letters of a fact.

@@ -39,7 +39,7 @@ func FactsByRules(utterances []Utterance) []Candidate {
 	return out
 }
 
-// subject is the person that a statement is about.
+// statementSubject is the person that a statement is about.
 type subject struct {
 	factText    string // the subject in a fact's text: "User", "User's sister Ana"
 	factSubject string // the fact's Subject: "user", "user's sister"
@@ -74,7 +74,7 @@ func (r *statementReader) readText(content string) {
 	r.addNamedRelatives(content, sentences)
 }
 
-// afterLeadIn returns the index of the first token after a lead-in such as "well, you know".
+// leadInEnd returns the index of the first token after a lead-in such as "well, you know".
 func (p phraseReader) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {

@@ -40,7 +40,7 @@ var wordLists = sync.OnceValue(func() map[string]map[string]bool {
 	return out
 })
 
-// inList reports whether a list of words.txt has a word.
+// isInList reports whether a list of words.txt has a word.
 func inList(list, word string) bool { return wordLists()[list][word] }
 
 // canonicalForm returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
@@ -72,7 +72,7 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 
 func namedPattern(name string) *lazy.Pattern { return patterns()[name] }
 
-// rule is a pattern of statements for one kind of fact (see rules.txt).
+// factRule is a pattern of statements for one kind of fact (see rules.txt).
 type rule struct {
 	name, attribute, category string
 	confidence                float64
@@ -90,7 +90,7 @@ type rule struct {
 	matchesAnyVerb bool          // the rule accepts all main verbs except idle ones
 }
 
-// step is one element of a rule's FORM (see [parseRule]).
+// formStep is one element of a rule's FORM (see [parseRule]).
 type step struct {
 	accepted        []string // accepted words of the token; nil if another field is set
 	optional        bool

@@ -86,7 +86,7 @@ func slotThing(p phraseReader, i int) int {
 	return j
 }
 
-// slotAll accepts the rest of the statement.
+// slotRestOfStatement accepts the rest of the statement.
 func slotAll(p phraseReader, i int) int {
 	if j := len(p.Tokens); !inList("subjects", p.WordAt(i)) && p.isSelfContained(i, j) {
 		return j
@@ -270,7 +270,7 @@ func slotDeed(p phraseReader, i int) int {
 	return slotWithDate(p, i)
 }
 
-// slotNews accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
+// slotEvent accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
 func slotNews(p phraseReader, i int) int {
 	j := p.phraseEnd(i)
 	if p.WordAt(i) == "it" || p.WordAt(i) == "to" || p.beginsVaguely(i) || !p.isSelfContained(i, j) {
