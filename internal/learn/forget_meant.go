@@ -104,7 +104,7 @@ func singleMatch(memories []memory.Memory, request extract.Command) []memory.Mem
 	return matches
 }
 
-// statesValueOf returns a function that reports whether a fact begins with a thing's value: "The code is 17".
+// valueMatcher returns a function that reports whether a fact begins with a thing's value: "The code is 17".
 func statesValueOf(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }

@@ -17,7 +17,7 @@ type Claim struct {
 	Op                   extract.Operation
 }
 
-// Grade is how well a conversation supports a claim.
+// SupportGrade is how well a conversation supports a claim.
 type Grade int
 
 // The grades.
@@ -120,7 +120,8 @@ func (g *evidence) refutation() string {
 	return ""
 }
 
-// check finds evidence against a claim. With onlyDoubts, the evidence makes the claim Unproven instead of Refuted.
+// claimCheck finds evidence against a claim. With onlyDoubts, the evidence makes the claim Unproven instead of
+// Refuted.
 type check struct {
 	findReason func() string
 	onlyDoubts bool

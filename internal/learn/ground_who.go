@@ -130,7 +130,7 @@ func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject 
 	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause may omit "I", because no third-person verb is among the first three words.
+// mayOmitI reports whether a clause may omit "I", because no third-person verb is among the first three words.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
@@ -237,7 +237,7 @@ func (g *evidence) isNameAt(i int) bool {
 	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.isPossessive
 }
 
-// isTime reports whether a word names a time: "Friday", "Fridays".
+// isTimeWord reports whether a word names a time: "Friday", "Fridays".
 func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
 // hasName reports whether words contain a name in any form.

@@ -30,7 +30,7 @@ type PlanOptions struct {
 	IsWordingFree func(scope memory.Scope, words string) bool
 }
 
-// Outcome is the result for one candidate, with the fields of the log line memory_decision.
+// CandidateOutcome is the result for one candidate, with the fields of the log line memory_decision.
 type Outcome struct {
 	FactID   string `json:"-"` // id of the stored fact; "" if no fact was stored
 	FactText string `json:"fact"`
