@@ -9,7 +9,7 @@ import (
 // Fused scores rank the candidates, but do not show whether the best candidate is an answer. The signals
 // estimate the probability of an answer from all candidates.
 
-// signal is evidence for or against an answer among the candidates, with its weight in log-odds.
+// answerSignal is evidence for or against an answer among the candidates, with its weight in log-odds.
 type signal struct {
 	weight float64
 	value  func(l *candidateSet) float64

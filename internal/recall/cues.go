@@ -97,7 +97,7 @@ var cuePartNames = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
+// CueValues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
 // Package bench fits the weights to these values.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
 	a := newScoredQuery(q, candidates, o)

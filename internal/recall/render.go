@@ -193,7 +193,7 @@ func renderLine(m memory.Memory, date string, showRole bool) string {
 	return "- " + date + label + shorten(oneLine(shownText(m)))
 }
 
-// oneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
+// toOneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
 func oneLine(s string) string {
 	if isCleanASCIILine(s) {
 		return s
