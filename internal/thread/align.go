@@ -61,8 +61,8 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	return a
 }
 
-// isSkipped reports whether the active turn after the given turn has another role than the next message. The
-// client then omitted that turn, instead of replacing it, to shorten the history.
+// isOmittedByClient reports whether a client omitted the active turn after turnIndex to shorten the history, instead
+// of replacing it: the next message has another role than the turn.
 func (t *tree) isSkipped(turnIndex int, role memory.Role) bool {
 	return slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
@@ -159,8 +159,8 @@ func (a Alignment) UserContinued() bool {
 	return a.tree.anyHasRole(a.tree.displacedTurns(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// placeNew assigns positions after the parent to the new messages, or only to the last maxNew. It
-// sets IsRetry if the last user message is not new.
+// placeNewMessages assigns positions after the parent to the new messages, or only to the last maxNew. It sets
+// IsRetry if the last user message is not new.
 func (a *Alignment) placeNew(r Request, newMessages []int) {
 	if last := chatapi.LastUser(r.messages); last >= 0 {
 		a.IsRetry = a.TurnIDs[last] != ""
@@ -187,8 +187,8 @@ func (a *Alignment) placeNew(r Request, newMessages []int) {
 	}
 }
 
-// setMoves sets the turns that leave and rejoin the current branch; path is the branch of the request. A request
-// without new or replaced turns moves no turns before its answer arrives.
+// setMovedTurns sets the turns that leave and rejoin the current branch; path is the branch of the request. A
+// request without new or replaced turns moves no turns before its answer arrives.
 func (a *Alignment) setMoves(path []int) {
 	rejoin := a.tree.replacedIDs(path...)
 	if len(a.NewTurns) == 0 && len(rejoin) == 0 {
