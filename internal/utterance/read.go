@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Message separates a user's own words from other texts in a message. It recognises common forms: labels,
-// instructions about a text, fences, XML elements, quotations, mails, transcripts.
+// ParsedMessage has a user's own words without other texts of a message. The parser recognises common forms:
+// labels, instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
 	OwnText         string // the message, in which spaces replace other people's texts and instructions about these texts
 	OwnTextAndTasks string // OwnText, with instructions about other people's texts and with questions after such a text
@@ -120,7 +120,7 @@ type messageReader struct {
 	mayBeWrong   bool
 }
 
-// cut blanks a part of the message in all results.
+// cutRange blanks a part of the message in all results.
 func (r *messageReader) cut(from, to int) {
 	for i := from; i < to; i++ {
 		if c := r.remaining[i]; c != '\n' && c != '\r' {
@@ -129,7 +129,7 @@ func (r *messageReader) cut(from, to int) {
 	}
 }
 
-// cutInstruction blanks an instruction in [Message.OwnText], but not in [Message.OwnTextAndTasks].
+// cutInstruction blanks an instruction in [ParsedMessage.OwnText], but not in [ParsedMessage.OwnTextAndTasks].
 func (r *messageReader) cutInstruction(from, to int) {
 	r.instructions = r.instructions.With(from, to)
 	r.cut(from, to)

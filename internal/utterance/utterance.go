@@ -18,7 +18,7 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// marker is one line of wrappers.jsonl, without the fields that only its test uses.
+// wrapperMarker is one line of wrappers.jsonl, without the fields that only its test uses.
 type marker struct {
 	Form           string `json:"form"`   // one of begins, ends, holds, task, subagent and folder
 	Text           string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
