@@ -120,8 +120,7 @@ func (g *evidence) refutation() string {
 	return ""
 }
 
-// claimCheck finds evidence against a claim. With onlyDoubts, the evidence makes the claim Unproven instead of
-// Refuted.
+// claimCheck finds evidence against a claim. With onlyDoubts, a claim becomes Unproven instead of Refuted.
 type check struct {
 	findReason func() string
 	onlyDoubts bool

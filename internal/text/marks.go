@@ -4,8 +4,7 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// IsTimeWord reports whether a word from [Words] refers to time: a day, a month, a year, "ago", "recently" and the
-// like.
+// IsTimeWord reports whether a word from [Words] refers to time: such as a day, a month, "ago" or "recently".
 func IsTime(word string) bool {
 	switch dateClass(word) {
 	case "MONTH":
