@@ -20,10 +20,10 @@ func IsAnswerPreference(fact string) bool {
 	return has(answerWords) && (has(wishWords) && isOfUser || orderWords.Has(words[0])) || strings.Contains(fact, "from now on:")
 }
 
-// maxPreferenceWords is the maximum number of words of a fact about answers.
+// maxPreferenceWords is the maximum number of words of a fact about the style of answers.
 const maxPreferenceWords = 60
 
-// Folded words of facts about answers.
+// Folded words of facts about the style of answers.
 var (
 	wishWords = lazy.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
 		mochte will bevorzugt wunscht quiere prefiere veut prefere`)

@@ -1,6 +1,6 @@
-// Package english parses chat messages into sentences (own or pasted), clauses with moods, and statements with
-// verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
-// language; everything else requires English.
+// Package english parses chat messages into sentences (the person's own or pasted), clauses with moods, and
+// statements with verbs, tense, negation and person. It finds sentence ends, and questions with a question mark,
+// in any language; everything else requires English.
 //
 // The package does not depend on memory or requests. Package utterance separates the person's own text from
 // pasted text.
@@ -40,7 +40,7 @@ func ParseSentences(s string) []Sentence {
 // maxSentenceWords is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
 const maxSentenceWords = 28
 
-// sentencesFrom returns a sentence with its clauses, or several sentences if the sentence is long.
+// splitLongSentence returns a sentence with its clauses, or several sentences if the sentence is long.
 func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence) {
 	spans := splitClauses(s, sentence)
 	long := len(strings.Fields(sentence.Slice(s))) > maxSentenceWords

@@ -114,7 +114,7 @@ func isGreeting(s string) bool {
 	return len(words) > 0 && greetingWords.Has(withoutRepeats(words[0]))
 }
 
-// withoutRepeats returns a word without repeated final letters: "hey" for "heyyy".
+// withoutRepeatedEnd returns a word without repeated final letters: "hey" for "heyyy".
 func withoutRepeats(w string) string {
 	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leadIns.Has(w) && !greetingWords.Has(w) {
 		w = w[:len(w)-1]

@@ -54,7 +54,7 @@ func makeVerbThirdPerson(words []string) {
 		}
 		words[i] = thirdPersonVerb(w)
 		if i+2 < len(words) && (words[i+1] == "and" || words[i+1] == "or") && words[i] != w && plainVerb.MatchString(words[i+2]) {
-			words[i+2] = thirdPersonVerb(words[i+2]) // "I practise and train every day"
+			words[i+2] = thirdPersonVerb(words[i+2]) // "train" in "I practise and train every day"
 		}
 		return
 	}

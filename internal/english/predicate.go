@@ -116,7 +116,7 @@ func (p *Predicate) parse(s *Statement, i int) bool {
 		if w == "did" {
 			tense = Past
 		}
-		if isVerb && next.Form&Base != 0 { // "I do not like"
+		if isVerb && next.Form&Base != 0 { // token j is the main verb, as in "I do not like"
 			return p.setMainVerb(s, j, tense)
 		}
 		return p.setMainVerb(s, i, tense)
@@ -133,7 +133,7 @@ func (p *Predicate) parse(s *Statement, i int) bool {
 		return false
 	case v.Form&Gerund != 0:
 		return p.person == PersonElided && p.setMainVerb(s, i, Progressive)
-	case v.Form&Base != 0 && v.Form&Preterite != 0: // "I read", "I quit"
+	case v.Form&Base != 0 && v.Form&Preterite != 0: // present or past, as "I read" and "I quit"
 		if v.BaseForm == "quit" || v.BaseForm == "cut" || v.BaseForm == "hurt" || v.BaseForm == "hit" || len(s.Dates(i, len(s.Tokens))) > 0 {
 			return p.setMainVerb(s, i, Past)
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 // HasNoInformation reports whether an assistant's reply adds no information: all its clauses ask, greet, deny
-// knowledge, refer to the user's words, promise to remember, or describe the moment.
+// knowledge, refer to the user's words, promise to remember, or describe the current moment (momentForm).
 func HasNoInformation(reply string) bool {
-	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // the first clause decides most replies
+	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // for most replies, the first clause decides the result
 		return false
 	}
 	return !slices.ContainsFunc(ParseSentences(reply), func(s Sentence) bool {
@@ -54,7 +54,7 @@ func deniesKnowledge(words []string) bool {
 	return slices.ContainsFunc(words, negationWords.Has) && slices.ContainsFunc(words, knowledgeWords.Has)
 }
 
-// creditsUser reports whether a clause refers to words of the user: "you told me …".
+// refersToUserWords reports whether a clause refers to something that the user said: "you told me …".
 func creditsUser(words []string) bool {
 	you := slices.IndexFunc(words, listenerPronouns.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], tellingWords.Has)

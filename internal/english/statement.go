@@ -15,7 +15,7 @@ type Statement struct {
 	Tokens []Token
 	// IsRequest is set for a request: "always answer in French".
 	IsRequest bool
-	// AfterGreeting is set if a greeting precedes the clause.
+	// IsAfterGreeting is set if a greeting precedes the clause.
 	AfterGreeting bool
 	// InheritsSubject is set if the clause omits its subject, which is the subject of the previous statement.
 	InheritsSubject bool
@@ -47,7 +47,7 @@ func (s *Statement) Text(i, j int) string {
 		return ""
 	}
 	out := s.source[s.Tokens[i].Start:s.Tokens[j-1].End]
-	if s.Tokens[i].Start == s.Tokens[i].End { // the second word of "wanna"
+	if s.Tokens[i].Start == s.Tokens[i].End { // an empty token: the second word of "wanna"
 		out = s.Tokens[i].Lower + out
 	}
 	out = strings.ReplaceAll(out, "*", "")
@@ -155,7 +155,7 @@ func isReportedSpeech(tokens []Token) bool {
 }
 
 var (
-	// clauseOpeners are pronouns and other words that begin a clause. nounOpeners begin a subject with a noun.
+	// clauseOpeners are pronouns and other words that begin a clause. nounOpeners precede a noun that begins a clause.
 	clauseOpeners = lazy.Words("i we he she it they you there please everyone nobody let")
 	nounOpeners   = lazy.Words("my our his her their your this that the these those its")
 	// conjunctions join clauses.

@@ -46,7 +46,7 @@ var titles = lazy.Words("mr mrs ms dr st prof")
 // marks maps the punctuation marks that separate parts of a sentence to [Token.Lower].
 var marks = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
-// tokenLength returns the length of the word at the start of s, or 0. Words also have marks, as in
+// tokenLength returns the length of the word at the start of s, or 0. A word may contain marks, as in
 // "part-time", "3.5" and "C++".
 func tokenLength(s string) int {
 	end := 0
@@ -60,7 +60,7 @@ func tokenLength(s string) int {
 		default:
 			return max(end, 0)
 		}
-		if end < i { // two marks in a row
+		if end < i { // the word ends before two marks in a row
 			return end
 		}
 	}
@@ -114,7 +114,7 @@ var slurredContractions = map[string]string{
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// negatedStems maps the letters before the t of an irregular negation to the verb: "won't" to "will".
+// negatedStems maps the letters before 't of an irregular negation to the verb: "won" of "won't" to "will".
 var negatedStems = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
 // wordsBeforeIs are words after which 's means "is" instead of a genitive.

@@ -9,13 +9,13 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class is the kind of action that a verb expresses. It decides when a statement is worth remembering (verbs.txt).
+// VerbClass is the kind of action that a verb expresses. It decides when a statement is worth remembering.
 type Class uint8
 
 // The classes of verbs. A verb may have several.
 const (
 	Deed    Class = 1 << iota // worth remembering once done
-	Light                     // worth remembering with a day, a name or a person close to the user
+	Light                     // worth remembering if stated with a day, a name or a person close to the user
 	Routine                   // worth remembering if done regularly
 	Ongoing                   // worth remembering while it continues
 	Aim                       // worth remembering if the user intends it
@@ -24,7 +24,7 @@ const (
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
 
-// Form is the form of a verb.
+// VerbForm is a set of grammatical forms of a verb.
 type Form uint8
 
 // The forms of a verb. A word may have several.

@@ -31,7 +31,7 @@ func WithClassification(c Candidate) Candidate {
 	category := ""
 	if derived.Attribute != "" {
 		c.Subject, c.Attribute = derived.Subject, derived.Attribute
-		if derived.Subject == "user" { // for facts about other people, the category would always be family
+		if derived.Subject == "user" { // the rules give every fact about another person the category family
 			category = derived.Category
 		}
 	}
@@ -53,9 +53,9 @@ func candidateOf(fact string) Candidate {
 	r := statementReader{utterance: &utterance, lastSubject: userSubject, isStoredFact: true}
 	r.readText(fact)
 	switch candidates := r.candidates; {
-	case len(candidates) > 1 && candidates[0].Model == "rule:kin named": // the second candidate states the fact about the named relative
+	case len(candidates) > 1 && candidates[0].Model == "rule:kin named": // the first candidate is a relative's name, the second the fact
 		return candidates[1]
-	case len(candidates) > 0 && candidates[0].Model != "rule:event": // an event may concern the user, such as a raised rent
+	case len(candidates) > 0 && candidates[0].Model != "rule:event": // the rule's subject of an event may be wrong: a raised rent concerns the user
 		return candidates[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}

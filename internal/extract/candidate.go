@@ -19,18 +19,18 @@ type Utterance struct {
 	// AnsweredMessage is the message that the speaker answers, or "". It is only context: "Where do you live?" explains
 	// the answer "In Lisbon."
 	AnsweredMessage string
-	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
-	// messages and from StoredMemories.
+	// EarlierMessages has up to eight preceding messages, oldest first. A fact may contain names from EarlierMessages
+	// and StoredMemories.
 	EarlierMessages, StoredMemories []string
 	// PreviousFacts are the facts learned from the user's previous turn.
 	PreviousFacts []memory.Fact
-	// MayBeQuoted is set if the words may be another person's text ([utterance.Message]).
+	// MayBeQuoted is set if the words may be another person's text ([utterance.ParsedMessage]).
 	MayBeQuoted bool
 	// InRolePlay is set if the turn continues a role play of earlier turns ([InRolePlay]).
 	InRolePlay bool
 }
 
-// TextForModel returns the text of the turn that a model sees.
+// TextForModel returns the part of the turn's text that is shown to a model.
 func (s Utterance) TextForModel() string { return cmp.Or(s.FullText, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to store.
@@ -41,16 +41,16 @@ type Candidate struct {
 	Category          string
 	Tags              []string
 	Confidence        float64
-	TurnID            string // id of its turn; before learn.Filter, the short id from the prompt
+	TurnID            string // id of the candidate's turn; before learn.Filter, the short id from the prompt
 	Quote             string // the model's quote from the turn, or ""
 	RememberRequested bool   // the user explicitly asked to remember the statement
 	ReviewReason      string // why a person must review the candidate; "" without review
 	InAllProjects     bool   // the fact applies in all projects, even if the turn's scope names a project
-	MayBeQuoted       bool   // [Utterance.MayBeQuoted] of the turn; such a candidate replaces no fact without review
+	MayBeQuoted       bool   // the turn's [Utterance.MayBeQuoted]; if set, the candidate replaces no fact without review
 	DoubtReason       string // why the turn does not prove the candidate; "" if proven
 	Model             string // source: the model and its prompt's hash, or "rule:" and the rule's name
 
-	// Op is a model's operation on the facts in Targets, or "". Targets has short ids from the prompt until
+	// Op is a model's operation on the facts in TargetIDs, or "". TargetIDs has short ids from the prompt until
 	// learn.ValidateOperations replaces them by fact ids.
 	Op          Operation
 	Targets     []string
@@ -98,7 +98,7 @@ func (c *Candidate) IsNewerThan(f *memory.Fact) bool {
 // ObservationOrder returns a number that orders statements of a conversation by turn, then by offset.
 func ObservationOrder(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Operation is how a candidate or decision affects a fact: "add", "update" and so on.
+// FactOperation is how a candidate or decision affects a fact: "add", "update" and so on.
 type Operation string
 
 // MinFactLength is the minimum number of letters of a fact.

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Command is a request about memory in a user's own words: "forget my old address".
+// ForgetCommand is a request to forget in a user's own words: "forget my old address".
 type Command struct {
-	Object     string // the thing or statement to forget; "" if Everything is set
+	Object     string // the thing or statement to forget; "" if IsEverything is set
 	Everything bool   // forget everything
-	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts only if
-	// memory has a fact about the object.
+	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts as a request
+	// to forget only if a stored fact is about the object.
 	ObjectKind ObjectKind
 	// OffTheRecord is set if the request may be the first mention of its object: "don't remember that I
 	// smoke". The request's turn is then redacted.
@@ -36,7 +36,7 @@ const (
 )
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
-// requests to forget. Callers need them even if a model extracts facts.
+// requests to forget. Callers must apply both even if a model extracts the facts.
 func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
@@ -111,7 +111,7 @@ func rememberedFacts(conjunction, words string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// CandidatesIn returns the candidates that the rules find in words of a turn, without the rest of the turn.
+// CandidatesIn returns the candidates that the rules find in words, a part of the turn s.
 func CandidatesIn(words string, s Utterance) []Candidate {
 	r := statementReader{utterance: &Utterance{Turn: s.Turn, Text: words}, lastSubject: userSubject}
 	r.readText(words)
@@ -170,7 +170,7 @@ var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }
 
-// OffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
+// IsOffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
 // Prozac", "off the record, …".
 func OffTheRecord(message string) bool {
 	return text.ContainsAny(message, recordWords...) && namedPattern("off the record").MatchString(message)

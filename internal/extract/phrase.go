@@ -39,7 +39,7 @@ func (p phraseReader) phraseEnd(i int) int {
 	return p.withoutTrailing(i, len(p.Tokens))
 }
 
-// startsRelative reports whether "that" at token j begins a relative clause: "dogs that need a walk".
+// beginsRelativeClause reports whether "that" at token j begins a relative clause: "dogs that need a walk".
 func (p phraseReader) startsRelative(j int) bool {
 	return isVerb(p.WordAt(j+1)) || p.WordAt(j+1) == "are"
 }
@@ -75,7 +75,7 @@ func (p phraseReader) isListComma(j int) bool {
 	return false
 }
 
-// withoutTrailing returns the end of tokens i up to j without final tokens that add no meaning.
+// trimFillers returns the end of tokens i up to j without final tokens that add no meaning.
 func (p phraseReader) withoutTrailing(i, j int) int {
 	for j > i && p.WordAt(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.WordAt(j-1))) {
 		j--
@@ -83,7 +83,7 @@ func (p phraseReader) withoutTrailing(i, j int) int {
 	return max(i, j)
 }
 
-// withoutDate returns the end of tokens i up to j without a final date and its preposition.
+// trimDate returns the end of tokens i up to j without a final date and its preposition.
 func (p phraseReader) withoutDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
@@ -190,7 +190,7 @@ func (p phraseReader) placeEnd(i int) int {
 	}
 }
 
-// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i.
+// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i if there is none.
 func (p phraseReader) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {

@@ -39,7 +39,7 @@ func FactsByRules(utterances []Utterance) []Candidate {
 	return out
 }
 
-// subject is the person that a statement is about.
+// statementSubject is the person that a statement is about.
 type subject struct {
 	factText    string // the subject in a fact's text: "User", "User's sister Ana"
 	factSubject string // the fact's Subject: "user", "user's sister"
@@ -74,7 +74,7 @@ func (r *statementReader) readText(content string) {
 	r.addNamedRelatives(content, sentences)
 }
 
-// afterLeadIn returns the index of the first token after a lead-in such as "well, you know".
+// leadInEnd returns the index of the first token after a lead-in such as "well, you know".
 func (p phraseReader) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
@@ -133,7 +133,7 @@ func (r *statementReader) readStatement(p phraseReader) {
 		}
 	case p.BeginsSentence && when == "" && p.omitsSpeaker(i):
 		person = english.PersonElided
-		if previous.factSubject != userSubject.factSubject { // "My brother called. Got a job."
+		if previous.factSubject != userSubject.factSubject { // who got the job is unclear: "My brother called. Got a job."
 			return
 		}
 	default:
@@ -199,7 +199,7 @@ func (r *statementReader) readAfterMy(p phraseReader, i int) (subject, int, bool
 			j = e
 		}
 	}
-	if p.Tokens[j-1].IsPossessive { // "my husband's allergic", "my dog's called Rex"
+	if p.Tokens[j-1].IsPossessive { // 's may mean "is": "my husband's allergic", "my dog's called Rex"
 		if w := p.WordAt(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
 			return subject{}, 0, false
 		}
@@ -324,7 +324,7 @@ func (p phraseReader) omitsSpeaker(i int) bool {
 			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Lower)
 		})
 	}
-	after, _ := english.KnownVerb(p.WordAt(i + 2)) // "married couples pay less"
+	after, _ := english.KnownVerb(p.WordAt(i + 2)) // a verb after the noun: "married couples pay less"
 	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
@@ -439,7 +439,7 @@ func (p phraseReader) isRestricted(t formMatch) bool {
 	return false
 }
 
-// addFacts adds the facts of a rule f for a matched statement, one for each item of a list.
+// addFacts adds the facts of rule f for a matched statement, one for each item of a list.
 func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int, predicate *english.Predicate, t formMatch, leadingDate string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
@@ -491,7 +491,7 @@ func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int
 	}
 }
 
-// dateEnd returns the index after the date or frequency that begins at token i, or i.
+// dateEnd returns the index after the date or frequency that begins at token i, or i if there is none.
 func (p phraseReader) dateEnd(i int) int {
 	j := p.phraseEnd(i)
 	if p.WordAt(i) == "every" {
@@ -510,8 +510,8 @@ func (r *statementReader) addCandidate(p phraseReader, subject string, c Candida
 	r.candidates = append(r.candidates, c)
 }
 
-// validFrom returns the time from which a statement is true: the only date in words, unless in the
-// future. The time is zero for other words and for attributes with several values.
+// validFrom returns the time from which a statement is true: the only date in words. It returns zero if words have no
+// date, several dates or a future date, or if the attribute may have several values.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !IsSingleValued(attribute) || attribute == "birthday" || text.HasNegation(words) {
 		return time.Time{}

@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRolePlayCue is the maximum length in bytes of words that begin or end a role play. A longer text is quoted.
+// maxRolePlayCueBytes is the number of bytes at the start of a message that may begin or end a role play.
 const maxRolePlayCue = 300
 
 // rolePlayState reports whether a turn is in a role play, and whether the role play continues after the turn.

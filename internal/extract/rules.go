@@ -40,7 +40,7 @@ var wordLists = sync.OnceValue(func() map[string]map[string]bool {
 	return out
 })
 
-// inList reports whether a list of words.txt has a word.
+// isInList reports whether a list of words.txt has a word.
 func inList(list, word string) bool { return wordLists()[list][word] }
 
 // canonicalForm returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
@@ -72,7 +72,7 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 
 func namedPattern(name string) *lazy.Pattern { return patterns()[name] }
 
-// rule is a pattern of statements for one kind of fact (see rules.txt).
+// factRule is a pattern of statements for one kind of fact (see rules.txt).
 type rule struct {
 	name, attribute, category string
 	confidence                float64
@@ -81,7 +81,7 @@ type rule struct {
 	polarity       string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
 	needsFrequency bool          // the rule applies only to statements with "always", "usually" and the like
 	needsAlways    bool          // the rule applies only to statements with the word "always"
-	nonVerbHead    string        // "my", "wish", "hello" or "standing"; "" for a rule with a verb
+	nonVerbHead    string        // key of a rule without a verb: "my", "wish", "hello" or "standing"; "" for a rule with a verb
 	verbs          []string      // base forms of accepted main verbs
 	verbClasses    english.Class // classes of accepted main verbs
 	tenses         english.Tense // accepted tenses of the verb
@@ -90,16 +90,16 @@ type rule struct {
 	matchesAnyVerb bool          // the rule accepts all main verbs except idle ones
 }
 
-// step is one element of a rule's form.
+// formStep is one element of a rule's FORM (see [parseRule]).
 type step struct {
 	accepted        []string // accepted words of the token; nil if another field is set
 	optional        bool
 	slot            string // name of the slot that stores the matched tokens, or ""
-	kind            string // accepted words: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
+	kind            string // kind of the accepted words: a key of [slots], "[list]", "{list}", "(list)", "+list" or ""
 	skipToNext      bool   // skip tokens up to the words of the next step
 	skipAdverbs     bool   // skip adverbs and particles
 	endsPhrase      bool   // the phrase must end at this token
-	matchesAnyWords bool   // any self-contained words; if optional, also no words
+	matchesAnyWords bool   // any self-contained words; if isOptional, also no words
 }
 
 var tensesByName = map[string]english.Tense{
@@ -111,7 +111,7 @@ var tensesByName = map[string]english.Tense{
 
 var verbClassesByName = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rulesByKey returns the rules of rules.txt in order, by key: a verb, "@" and the rule's head, or "@class".
+// rulesByKey returns the rules of rules.txt in order, by key: a verb, "@" and nonVerbHead, or "@class".
 var rulesByKey = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule

@@ -54,7 +54,7 @@ func (p phraseReader) phraseWithNoun(list string, i int) int {
 		return i
 	}
 	if from == i {
-		for j := head; p.WordAt(head) == "for" && j < head+5; j++ { // "my deadline for the report"
+		for j := head; p.WordAt(head) == "for" && j < head+5; j++ { // skip "for the report" in "my deadline for the report is Friday"
 			if p.WordAt(j) == "is" {
 				return j
 			}
@@ -86,7 +86,7 @@ func slotThing(p phraseReader, i int) int {
 	return j
 }
 
-// slotAll accepts the rest of the statement.
+// slotRestOfStatement accepts the rest of the statement.
 func slotAll(p phraseReader, i int) int {
 	if j := len(p.Tokens); !inList("subjects", p.WordAt(i)) && p.isSelfContained(i, j) {
 		return j
@@ -232,7 +232,7 @@ func slotTrait(p phraseReader, i int) int {
 	return slotWithDate(p, i)
 }
 
-// verbPhrase accepts a verb of these classes in the given form, with its object.
+// verbPhraseEnd returns the index after a verb and its object, or i if the verb lacks the form or all of the classes.
 func (p phraseReader) verbPhrase(i int, form english.Form, class english.Class) int {
 	v, ok := english.KnownVerb(p.WordAt(i))
 	if !ok || v.Form&form == 0 || v.Class&class == 0 || p.beginsVaguely(i+1) && p.WordAt(i+1) != "to" || p.WordAt(i+1) == "the" && v.Class&english.Deed == 0 {
@@ -270,7 +270,7 @@ func slotDeed(p phraseReader, i int) int {
 	return slotWithDate(p, i)
 }
 
-// slotNews accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
+// slotEvent accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
 func slotNews(p phraseReader, i int) int {
 	j := p.phraseEnd(i)
 	if p.WordAt(i) == "it" || p.WordAt(i) == "to" || p.beginsVaguely(i) || !p.isSelfContained(i, j) {

@@ -42,7 +42,7 @@ func IsSameThing(negation, fact string) bool {
 	return CoveredShare(b, a) >= 0.75 || CoveredShare(a, b) == 1
 }
 
-// TermsOfWords returns the set of terms of a text.
+// AllTermSet returns all terms of a text, including excludedTerms.
 func TermsOfWords(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {

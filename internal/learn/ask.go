@@ -40,7 +40,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		d.Preceding = append(d.Preceding, turn("", s, beginningAndEnd(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the batch lacks the message between the two turns
+		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // s answers a message that is not among the new turns
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
 		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))
@@ -67,10 +67,10 @@ func beginningAndEnd(s string) string {
 	return text.Clip(s, maxContextBytes/2) + " … " + strings.ToValidUTF8(end, "")
 }
 
-// factName returns the short id of fact i in a prompt: "k1" for the first.
+// shortFactID returns the short id of fact i in a prompt: "k1" for the first.
 func factName(i int) string { return "k" + strconv.Itoa(i+1) }
 
-// turnName returns the short id of turn i in a prompt: "t1" for the first. Models copy long ids wrongly.
+// shortTurnID returns the short id of turn i in a prompt: "t1" for the first. Models copy long ids wrongly.
 func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 
 // AskDecisions returns the prompt that asks a model how each candidate changes the facts similar to it.
@@ -85,8 +85,8 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 	return p.Fill(d)
 }
 
-// liveNeighbours returns the live neighbours of all candidates, without duplicates. The prompt uses the index of
-// a neighbour as its short id.
+// liveNeighbours returns the live (active or pending) neighbours of all candidates, without duplicates. The
+// prompt uses the index of a neighbour as its short id.
 func liveNeighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}

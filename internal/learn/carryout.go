@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// planCandidate plans the changes for candidate i. Winners must be planned before the candidates that they
-// replace, because the changes of replaced candidates name the winner's new fact.
+// planCandidate plans the changes for candidate i. A winner (see [resolution.winnerIndex]) must be planned before the
+// candidates that it replaces, because their changes name the winner's new fact.
 func (p *planner) planCandidate(candidateIndex int) {
 	resolution, c := &p.resolutions[candidateIndex], p.candidates[candidateIndex]
 	switch {
@@ -68,8 +68,8 @@ func (p *planner) addFact(c extract.Candidate, v *resolution) {
 	v.addedID = newFact.ID
 }
 
-// replacementReason returns the old and the new wording as the reason of a replacement by a model, and "" for
-// other replacements: when a fact is erased, its wording is removed only from the reasons of models.
+// replacementReason returns the old and the new wording as the reason of a replacement by a model. For other
+// replacements it returns "", because erasing a fact removes its wording only from reasons of models.
 func (p *planner) replacementReason(oldFacts []*plannedFact, newFact memory.Fact) string {
 	if len(oldFacts) == 0 || oldFacts[0].Link != nil || p.opts.Author.Kind != memory.ByModel {
 		return ""
@@ -93,7 +93,7 @@ func (p *planner) confirmPending(k *plannedFact, c extract.Candidate, oldFacts [
 	oldFacts = slices.DeleteFunc(slices.Clone(oldFacts), func(o *plannedFact) bool { return o == k })
 	confirmed := k.Fact
 	confirmed.Status, confirmed.Confidence, confirmed.Trust, confirmed.UpdatedAt = memory.Active, max(confirmed.Confidence, c.Confidence), c.Trust, p.opts.Now
-	if c.DoubtReason != "" { // the repetition does not prove the fact either
+	if c.DoubtReason != "" { // the repetition is no proof of the fact
 		confirmed.Confidence = min(confirmed.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
@@ -156,8 +156,8 @@ func (p *planner) modelLabel() string {
 	return p.opts.Author.Name + "+" + p.opts.Author.Prompt
 }
 
-// checkedRewording returns the model's wording for an update. It returns "" if a live fact has that wording, a person
-// rejected that wording, or the wording does not read like a fact or adds a name or number.
+// checkedRewording returns the model's wording for an update. It returns "" if a live fact already has the wording, if
+// a person rejected the wording, or if the wording is no fact or adds a name or number.
 func (p *planner) checkedRewording(c extract.Candidate, v *resolution) string {
 	s := tidyFact(v.rewording)
 	if s == "" || p.opts.IsWordingFree == nil || !p.opts.IsWordingFree(c.Scope(p.opts.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.IsInstruction(s) {
@@ -243,8 +243,8 @@ func trustRank(t memory.Trust) int {
 	return 0
 }
 
-// hasLiveWording reports whether a live fact of the same scope has the same words as newFact. Facts in
-// endingFacts do not count, because the plan ends them.
+// hasLiveWording reports whether a live (active or pending) fact of the same scope has the words of newFact.
+// Facts in endingFacts do not count, because the plan ends them.
 func (p *planner) hasLiveWording(newFact memory.Fact, endingFacts []*plannedFact) bool {
 	words := wordingOf(newFact)
 	return p.liveWordings[words] && !slices.ContainsFunc(endingFacts, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
@@ -280,7 +280,7 @@ func (p *planner) supersede(k *plannedFact, newFact memory.Fact, reason string) 
 	k.change, k.isEnding = &change, true
 }
 
-// endReplaced returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
+// endingChange returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
 func endReplaced(oldFact, newFact memory.Fact, endedAt time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(oldFact, newFact, endedAt, reason, author)[0]
 	if ended := change.After.Fact; ended.ValidTo.Before(ended.ValidFrom) {
@@ -341,7 +341,7 @@ func wasLearned(c extract.Candidate) bool {
 	})
 }
 
-// changes returns all changes in the order of application: endings first, because new facts may reuse their wordings.
+// changes returns all changes. Changes that end facts come first, because new facts may reuse their wordings.
 func (p *planner) changes() []memory.Change {
 	var ends, others []memory.Change
 	for _, id := range p.factIDs {

@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is the maximum length of a sentence, and by default of a passage: about 250 tokens, which
+// passageBytes is the maximum length in bytes of a sentence, and by default of a passage: about 250 tokens, which
 // every embedder reads completely.
 const passageBytes = 1000
 
-// Passages splits a document into its sentences and into pieces of consecutive sentences, for comparisons
-// with facts. maxUnits is the maximum length of a piece, in the units of measure; 0 means 1000 bytes, without
-// measure. Equal documents have equal passages.
+// Passages splits a document into its sentences and into pieces of consecutive sentences, for comparisons with facts.
+// maxUnits is the maximum length of a piece as returned by measure; 0 means 1000 bytes, and measure is not called.
+// Equal documents have equal passages.
 func Passages(document string, maxUnits int, measure func(string) int) []string {
 	if maxUnits == 0 {
 		maxUnits, measure = passageBytes, func(s string) int { return len(s) + 1 }
@@ -23,7 +23,7 @@ func Passages(document string, maxUnits int, measure func(string) int) []string 
 	var out []string
 	piece, sentences, remaining := "", 0, maxUnits
 	endPiece := func() {
-		if sentences > 1 { // with one sentence the piece equals the sentence
+		if sentences > 1 { // a piece of one sentence is already in the result
 			out = append(out, piece)
 		}
 		piece, sentences, remaining = "", 0, maxUnits

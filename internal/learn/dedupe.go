@@ -24,9 +24,9 @@ type Repetition struct {
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates from candidates that repeat a live fact, and drops candidates that
-// a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with
-// their highest confidence.
+// Dedupe separates new candidates from candidates that repeat a live (active or pending) fact, and drops candidates
+// that a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with the
+// highest confidence of all.
 func Dedupe(cands []extract.Candidate, o DedupeOptions) (newCands []extract.Candidate, repetitions []Repetition, dropped []DroppedCandidate) {
 	if o.MinSimilarity == 0 {
 		o.MinSimilarity = 0.90
@@ -80,7 +80,7 @@ func unwantedReason(c extract.Candidate) string {
 	return ""
 }
 
-// hasLiveFact reports whether the neighbours contain a live fact with this id.
+// hasLiveFact reports whether the neighbours contain an active or pending fact with this id.
 func hasLiveFact(neighbours []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }

@@ -53,7 +53,7 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 // countForm matches a fact that only counts things of the user: "User has two dogs".
 var countForm = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
-// changesCount reports whether a statement has another number for the things that a fact counts. "Has one dog"
+// hasOtherCount reports whether a statement has another number for the things that a fact counts. "Has one dog"
 // recounts "has two dogs"; "has a dog" does not, because it may be one of the two.
 func changesCount(statement, fact string) bool {
 	a, b := countForm.FindStringSubmatch(text.Fold(statement)), countForm.FindStringSubmatch(text.Fold(fact))

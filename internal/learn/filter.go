@@ -266,7 +266,7 @@ func turnIndex(id string, utterances []extract.Utterance) int {
 	return -1
 }
 
-// searchOrder returns the order in which turns are searched: namedIndex unless negative, then newer before older turns.
+// searchOrder returns the indexes of turns to search: namedIndex unless it is negative, then the newest first.
 func searchOrder(namedIndex, turnCount int) []int {
 	var order []int
 	if namedIndex >= 0 {

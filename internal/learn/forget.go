@@ -14,7 +14,7 @@ type ForgetRequest struct {
 	FactIDs []string
 }
 
-// SplitForgetOps separates operations to forget from other candidates, and drops those without a user's quote.
+// SplitForgetOps separates forget operations from other candidates, and drops forget operations that quote no user.
 func SplitForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (remaining []extract.Candidate, requests []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ForgetTargets {

@@ -14,10 +14,10 @@ import (
 // everydayName is a common name for an attribute in requests to forget, such as "my job".
 type everydayName struct {
 	requestForm    *regexp.Regexp // matches the whole request, folded
-	attributes     []string       // attributes, or prefixes of attributes, which end in ":"
+	attributes     []string       // names of attributes, or prefixes of names, which end in ":"
 	category       string         // category whose facts the name means, such as "health"; "" for none
 	statementForm  *regexp.Regexp // how people state the attribute, in the first or third person; nil matches no sentence
-	needsAttribute bool           // words do not match, only the attribute: "a dog named Rex" does not state the user's name
+	needsAttribute bool           // a fact must have the attribute; words are not enough: "a dog named Rex" does not state the user's name
 }
 
 // ownedPrefix matches words such as "about my current" before something that the user owns.

@@ -43,7 +43,7 @@ const minMatchShare = 0.6
 //   - has nearly all words of the request, and its names and numbers, or
 //   - is a fact whose quote has these words, names and numbers, if each of the fact's turns matches as well.
 //
-// A request that names a thing or repeats a statement selects a fact only if it is the only match.
+// A request that names a thing or repeats a statement selects a fact only if no other fact matches.
 func MemoriesToForget(request extract.Command, memories []memory.Memory) []memory.Memory {
 	if request.Everything {
 		return memories
@@ -104,7 +104,7 @@ func singleMatch(memories []memory.Memory, request extract.Command) []memory.Mem
 	return matches
 }
 
-// statesValueOf returns a function that reports whether a fact begins with a thing's value: "The code is 17".
+// valueMatcher returns a function that reports whether a fact begins with a thing's value: "The code is 17".
 func statesValueOf(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
@@ -188,8 +188,8 @@ var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no long
 // expressesAversion reports whether a fact expresses dislike.
 func expressesAversion(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// matchesWords reports whether a memory's words and its class words contain the request's terms. If the request is
-// about the user, sentences about other people do not count.
+// matchesWords reports whether words of a memory and its classification (attribute, category and subject) contain
+// the request's terms. If the request is about the user, sentences about other people do not count.
 func (g requestSubject) matchesWords(words, classWords string) bool {
 	if g.isAboutUser {
 		var statesEveryday bool
@@ -210,8 +210,8 @@ func (g requestSubject) matchesWords(words, classWords string) bool {
 	return extract.CoveredShare(g.terms, content) >= minMatchShare && extract.CoveredShare(g.mainTerms, content) >= minMatchShare
 }
 
-// sentencesOfUser returns the sentences that are not about people close to the user. If one of them states the
-// everyday attribute, it returns only true.
+// sentencesOfUser returns the sentences that are not about people close to the user. If one of the sentences states
+// the everyday attribute, it returns "" and true.
 func (g requestSubject) sentencesOfUser(words string) (rest string, statesEveryday bool) {
 	var sentences []string
 	for _, s := range text.Sentences(words) {

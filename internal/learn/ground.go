@@ -17,7 +17,7 @@ type Claim struct {
 	Op                   extract.Operation
 }
 
-// Grade is how well a conversation supports a claim.
+// SupportGrade is how well a conversation supports a claim.
 type Grade int
 
 // The grades.
@@ -27,7 +27,7 @@ const (
 	Refuted               // a part of the claim is missing in the conversation or contradicts it
 )
 
-// Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
+// Grounding is the result of [GroundClaim]. Reason explains it to people and is "" if Grounded. Span is the
 // position of the quote in the turn, empty without a quote.
 type Grounding struct {
 	Grade  Grade
@@ -38,9 +38,9 @@ type Grounding struct {
 // UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
-// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if
-// its quote is in the turn, otherwise Unproven.
+// GroundClaim looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
+// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if its
+// quote is in the turn, otherwise Unproven.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newEvidence(c, s)
 	if reason := g.refutation(); reason != "" {
@@ -120,14 +120,14 @@ func (g *evidence) refutation() string {
 	return ""
 }
 
-// check finds evidence against a claim. With onlyDoubts, the evidence makes the claim Unproven instead of Refuted.
+// claimCheck finds evidence against a claim. With onlyDoubts, a claim becomes Unproven instead of Refuted.
 type check struct {
 	findReason func() string
 	onlyDoubts bool
 }
 
-// checks returns all checks of the claim. The denial check is unreliable, so an operation that has a quote
-// and ends a named fact becomes only Unproven by it.
+// checks returns all checks of the claim. The denial check is unreliable: if an operation has a quote and ends a named
+// fact, this check makes it only Unproven.
 func (g *evidence) checks() []check {
 	return []check{
 		{g.checkOwnWords, false}, {g.checkHypothetical, false}, {g.checkNames, false}, {g.checkNumbers, false}, {g.checkDates, false}, {g.checkValueOwners, false}, {g.checkSwappedWords, false}, {g.checkWishes, false},
@@ -150,8 +150,8 @@ func (g *evidence) doubtReason() string {
 	return ""
 }
 
-// locateClaim returns the clause of the turn with most words of the claim. ok is false if the clause has
-// none, or if the claim has a quote and the clause lacks a word.
+// locateClaim returns the clause of the turn with most words of the claim. It returns false if no clause has a word of
+// the claim, or if the claim has a quote and the clause lacks a word of the claim.
 func (g *evidence) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
@@ -259,8 +259,8 @@ func (g *evidence) checkSharedWords() string {
 // countContentWords counts the content words of the claim.
 func (g *evidence) countContentWords() int { return g.countWords(func(int) bool { return true }) }
 
-// countSharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
-// if no word is shared.
+// countSharedWords counts the words of the claim that also occur in words, in any form. If no word occurs, a date of
+// the claim counts as one word.
 func (g *evidence) countSharedWords(words []token) int {
 	n := g.countWords(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return similarWords(g.claimTokens[i], w) })
@@ -360,7 +360,7 @@ func (g *evidence) checkWishes() string {
 	return ""
 }
 
-// polarWord is a word of a text. denied is set if a denial is among the four words before the word.
+// polarWord is a word of a text. isDenied is set if a denial is among the four words before the word.
 type polarWord struct {
 	token
 	isDenied bool

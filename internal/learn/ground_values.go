@@ -147,7 +147,7 @@ func (g *evidence) checkNumbers() string {
 	return ""
 }
 
-// factNumbers returns the claim's numbers, except numbers in dates.
+// claimNumbers returns the claim's numbers, except numbers in dates.
 func (g *evidence) factNumbers() (out []token) {
 	dates := g.claimDates()
 	for _, t := range g.claimTokens {
@@ -162,7 +162,7 @@ func (g *evidence) factNumbers() (out []token) {
 // numberForms returns the numbers in words, each in all forms: "8k" is also "8000".
 func numberForms(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // before: the previous number; minutes: 15 in "quarter to seven"
+	before, minutes := 0, 0 // minutes is 15 in "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {
@@ -299,7 +299,7 @@ func (g *evidence) checkDates() string {
 	undated := len(g.datesIn(g.phraseTokens)) == 0
 	for _, d := range dates {
 		if undated && d.Precision != text.Week && !at.Before(d.From) && at.Before(d.To) {
-			continue // the date depends on the day of the turn
+			continue // the quote has no date, and the claim dates it by the day of its turn
 		}
 		if !(g.isForeign && !hasNumber(g.phraseTokens) && withinAYear(d.From, at) && (d.Precision != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.contextTokens) {
 			return "nobody mentioned " + d.From.Format(time.DateOnly)

@@ -130,7 +130,7 @@ func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject 
 	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause may omit "I", because no third-person verb is among the first three words.
+// mayOmitI reports whether a clause may omit "I", because no third-person verb is among the first three words.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
@@ -205,7 +205,7 @@ func (g *evidence) wordsMention(words []token, subject person) bool {
 // similarRoles reports whether two roles may mean the same person, such as child and son.
 func similarRoles(a, b string) bool { return a == b || slices.Contains(text.Synonyms(a), b) }
 
-// mentionsPersonLike reports whether a claim about the user also names a person such as the quote's: "User has a sister".
+// mentionsPersonLike reports whether a claim about the user names a person of quotedPerson's role: "a sister".
 func (g *evidence) mentionsPersonLike(quotedPerson person) bool {
 	return slices.ContainsFunc(g.claimTokens[1:], func(t token) bool {
 		p := personTerm(t.word)
@@ -237,7 +237,7 @@ func (g *evidence) isNameAt(i int) bool {
 	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.isPossessive
 }
 
-// isTime reports whether a word names a time: "Friday", "Fridays".
+// isTimeWord reports whether a word names a time: "Friday", "Fridays".
 func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
 // hasName reports whether words contain a name in any form.

@@ -115,7 +115,7 @@ const (
 	minCopiedFirstPerson = 12
 )
 
-// Injected recognises injected memories in the text of a turn: a person pasted them, a client sent them
+// InjectedMemories recognises injected memories in the text of a turn: a person pasted them, a client sent them
 // again, or a model repeated them.
 type Injected struct {
 	earlier  *Injected // memories of earlier blocks
@@ -135,7 +135,7 @@ type memoryLine struct {
 // denies reports whether the memory denies something. It is slow, so callers use it for few lines.
 func (l memoryLine) denies() bool { return IsDenial(l.body) }
 
-// NewInjected returns an Injected for memory texts or lines of injected blocks.
+// NewInjectedMemories returns InjectedMemories for memory texts or lines of injected blocks.
 func NewInjected(texts ...string) *Injected {
 	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, terms: map[string]bool{}}
 	for _, s := range texts {
@@ -169,9 +169,9 @@ func (g *Injected) Add(s string) {
 	}
 }
 
-// NewRecalled returns an Injected for memories whose block is lost, for example after a restart. memories has
-// the results of searches for the turn's [MaybeInjected]. base has the memories of the available blocks, may be
-// nil and is not modified.
+// NewRecalledMemories returns InjectedMemories for memories whose block is lost, for example after a restart.
+// memories has the results of searches for the turn's [PossiblyInjected]. base has the memories of the available
+// blocks, may be nil and is not modified.
 func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
 	g.earlier = base
@@ -203,7 +203,7 @@ func (g *Injected) anyMemory(matches func(memoryLine) bool) bool {
 // maxInjectedSearches is the maximum number of searches for one turn.
 const maxInjectedSearches = 8
 
-// MaybeInjected returns the sentences of a turn that may repeat memories, longest first: all sentences of an
+// PossiblyInjected returns the sentences of a turn that may repeat memories, longest first: all sentences of an
 // assistant, and a user's sentences in the third person or in a list.
 func MaybeInjected(t memory.Turn) []string {
 	var out []string

@@ -20,9 +20,9 @@ const (
 	maxEndedFacts = 3
 )
 
-// ValidateOperations checks a model's operations against the new turns and the facts that the prompt showed, in the order of
-// [AskFacts]. It drops operations with unknown fact names, and operations that end a fact without a quote from the
-// turns. If operations contradict each other, it returns [memory.Invalid] and the operations without the contradiction.
+// ValidateOperations checks a model's operations against the new turns and the facts that the prompt showed, in the
+// order of [AskFacts]. It drops operations with unknown fact ids, and operations that end a fact without a quote
+// from the turns. If the same quotes end too many facts, it returns [memory.Invalid] and the other operations.
 func ValidateOperations(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, maxOpsPerTurn*len(utterances)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
@@ -65,7 +65,7 @@ func correctsStatement(c, statement extract.Candidate) bool {
 	return c.Subject == statement.Subject && extract.CoveredShare(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
-// targetIDs returns the ids of the facts with these prompt names or ids, without duplicates.
+// targetIDs returns the ids of the facts with these short or full ids, without duplicates.
 func targetIDs(names []string, facts []memory.Fact) []string {
 	var ids []string
 	for i, f := range facts {
@@ -103,11 +103,11 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 	return c, c.Text != ""
 }
 
-// modelDecisions returns the decisions of candidate i's operation, one for each target.
+// modelDecisions returns the decisions of a candidate's operation, one for each target.
 func modelDecisions(candidateIndex int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: candidateIndex, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update also ends facts
+		d := Decision{Candidate: candidateIndex, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update is also the verdict for an operation that ends a fact
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}

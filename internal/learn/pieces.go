@@ -61,7 +61,7 @@ func blankOutside(s string, span text.Span) string {
 	return string(b)
 }
 
-// WithTurnIDs replaces the short turn names in a reply to [AskFacts] by turn ids.
+// WithTurnIDs replaces the short turn ids in a reply to [AskFacts] by turn ids.
 func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []extract.Candidate {
 	for i := range cands {
 		if n := turnIndex(cands[i].TurnID, utterances); n >= 0 {

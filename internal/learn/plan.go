@@ -25,12 +25,12 @@ type PlanOptions struct {
 	// ReviewConflicts makes replacements need review: the new fact is pending, and its change names the fact
 	// that it contradicts.
 	ReviewConflicts bool
-	// IsWordingFree reports whether no live, rejected or forgotten fact of a scope has these words. A model may reword
-	// a fact only to free words. If the function is nil, models cannot reword facts.
+	// IsWordingFree reports whether no live, rejected or forgotten fact of a scope has these words. A model may give a
+	// fact only such words. If the function is nil, models cannot reword facts.
 	IsWordingFree func(scope memory.Scope, words string) bool
 }
 
-// Outcome is the result for one candidate, with the fields of the log line memory_decision.
+// CandidateOutcome is the result for one candidate, with the fields of the log line memory_decision.
 type Outcome struct {
 	FactID   string `json:"-"` // id of the stored fact; "" if no fact was stored
 	FactText string `json:"fact"`
@@ -80,11 +80,11 @@ type planner struct {
 	factIDs      []string     // ids in the order of [planner.registerFact]
 	resolutions  []resolution // one for each candidate, by its index
 	additions    []memory.Change
-	liveWordings map[wording]bool // wordings of the facts that are live after the plan
+	liveWordings map[wording]bool // wordings of the facts that are active or pending after the plan
 	outcomes     []Outcome
 }
 
-// wording identifies a live fact: no two live facts have the same wording.
+// wording identifies a live (active or pending) fact: no two live facts have the same wording.
 type wording struct {
 	scope       memory.Scope
 	contentHash string
@@ -128,7 +128,7 @@ func newPlanner(cands []extract.Candidate, repetitions []Repetition, opts PlanOp
 	}
 	for i := range p.resolutions {
 		p.resolutions[i].winnerIndex = -1
-		if c := &p.candidates[i]; c.ObservedAt.After(opts.Now) { // a clock that ran ahead must not make its fact newer than all later facts
+		if c := &p.candidates[i]; c.ObservedAt.After(opts.Now) { // the sender's clock may be ahead, but its facts must not be newer than all later facts
 			c.ObservedAt = opts.Now
 		}
 	}
@@ -201,7 +201,7 @@ func (p *planner) combineDecisions(decisions []Decision) {
 		}
 		v := &p.resolutions[i]
 		if k := p.factsByID[v.repeatedID]; k != nil && k.SharedByUser() && len(v.replacedIDs) == 0 {
-			v.addsFact, v.repeatedID = true, "" // the user's own statement stays when the other user stops sharing
+			v.addsFact, v.repeatedID = true, "" // also store the user's own statement, because the other user may stop sharing
 		}
 		if k := p.factsByID[v.repeatedID]; k != nil && p.pendingMatch(p.candidates[i]) == k {
 			v.addsFact, v.repeatedID = true, ""
@@ -241,7 +241,7 @@ func (p *planner) validTarget(d Decision) string {
 	return id
 }
 
-// liveNeighbour returns factID if the fact is live and a neighbour of the candidate, otherwise "".
+// liveNeighbour returns factID if the fact is active or pending and a neighbour of the candidate, otherwise "".
 func (p *planner) liveNeighbour(candidateIndex int, factID string) string {
 	for _, n := range p.candidates[candidateIndex].Neighbours {
 		if n.Fact.ID == factID && n.Fact.Status.Live() {
@@ -255,7 +255,7 @@ func (v *resolution) addDecision(d Decision, target string) {
 	switch d.Verdict {
 	case Add:
 		v.addsFact = true
-	case Update, Delete: // an ending replaces its target
+	case Update, Delete: // Delete stores the candidate, too, as the fact that replaces the target
 		if d.Verdict == Delete && target == "" {
 			return
 		}

@@ -25,7 +25,7 @@ type secretKind struct {
 type precondition struct {
 	minDigits  int      // minimum number of digits
 	anyOf      []string // the text must contain one of these strings; empty accepts any text
-	ignoreCase bool     // compare with anyOf without case
+	ignoreCase bool     // ignore case in comparisons with anySubstring
 }
 
 // keyPrefixes are the prefixes of the keys and tokens of known services.

@@ -61,7 +61,7 @@ func formatBullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model. It keeps the most important of previous's bullets and of the
+// Summarize continues a summary without a model. It keeps the most important of previousSummary's bullets and of the
 // new sentences, in their order, and returns "" if there are none.
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var points []summaryPoint
@@ -116,8 +116,8 @@ type summaryPoint struct {
 	position int
 }
 
-// Weights of points: previousPenalty is added to a bullet of the previous summary, and answerWeight is the weight
-// of an answer, about as much as of a statement with a name.
+// Weights of points: previousPenalty is added to a bullet of the previous summary, and answerWeight is the weight of
+// an answer, about that of a statement with a name.
 const (
 	previousPenalty = -0.5
 	answerWeight    = 1.5

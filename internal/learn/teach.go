@@ -20,7 +20,7 @@ var (
 	// personWords refer to people. The list omits "me", because requests contain "me".
 	personWords = lazy.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
-	// correctionWords occur in corrections, beginnings, ends and lasting preferences.
+	// correctionWords occur in corrections, in lasting preferences, and in statements that something began or ended.
 	correctionWords = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
 		"always never prefer whenever default remember")
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Trial is the result of testing a model on the turns of trial.json. If it failed, its facts need review.
+// TrialResult is the result of testing a model on the turns of trial.json. Facts of a model that failed need review.
 type Trial struct {
 	Model  string    `json:"model"`
 	At     time.Time `json:"at"`

@@ -9,7 +9,7 @@ import (
 // Fused scores rank the candidates, but do not show whether the best candidate is an answer. The signals
 // estimate the probability of an answer from all candidates.
 
-// signal is evidence for or against an answer among the candidates, with its weight in log-odds.
+// answerSignal is evidence for or against an answer among the candidates, with its weight in log-odds.
 type signal struct {
 	weight float64
 	value  func(l *candidateSet) float64
@@ -24,7 +24,7 @@ var signals = []signal{
 	{3.7, func(l *candidateSet) float64 {
 		return l.wordShare * math.Log1p(float64(max(len(l.words), minQuestionWords)))
 	}},
-	// The lead of the best fused score over the tenth and the fourth.
+	// The lead of the best fused score over the tenth best and the fourth best.
 	{0.6, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[bestScoreCount-1] }},
 	{-0.4, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[3] }},
 	// The question's words, and things of the requested kind, in the best candidate itself.
@@ -38,7 +38,7 @@ var signals = []signal{
 	}},
 	// The question's words in turns of other speakers than the question's subject.
 	{-2.9, func(l *candidateSet) float64 { return l.otherWordShare }},
-	// The question's words in turns of the named speaker.
+	// The question's words in turns of a speaker that the question names.
 	{1.1, func(l *candidateSet) float64 { return min(1, float64(len(l.namedSpeakers))) * l.subjectWordShare }},
 	// Synonyms of the question's words are evidence against an answer.
 	{-1.9, func(l *candidateSet) float64 { return l.synonymShare }},
@@ -48,8 +48,8 @@ var signals = []signal{
 const answerIntercept = -5.1
 
 // Weights of synonyms and of things of the requested kind, compared with words of the question, in a memory of few
-// facts. Among hundreds of memories synonyms occur by chance, so the weights fall to 0 at [Candidates] candidates. The
-// values were chosen by hand, because the data sets have no small memories (bench, TestFewFactsAreFoundInOtherWords).
+// facts. Among hundreds of memories synonyms occur by chance, so the weights fall to 0 at [CandidateCount]. The values
+// were chosen by hand, because the data sets have no small memories (bench, TestFewFactsAreFoundInOtherWords).
 const (
 	synonymWeight = 0.9
 	classWeight   = 0.7
@@ -62,23 +62,23 @@ const minQuestionWords = 5
 // failing embedder does not change the estimate.
 const typicalCosine = 0.45
 
-// bestScoreCount is the number of scores in [candidateSet.bestScores]; a signal compares the first with the last.
+// bestScoreCount is the number of scores in [candidateMaxima.bestScores]; a signal compares the first with the last.
 const bestScoreCount = 10
 
 // logOddsPerScore is how fast relevance falls with the distance from the best fused score, in log-odds per unit.
 const logOddsPerScore = 0.5
 
-// candidateSet holds the highest numbers of all candidates of a question.
+// candidateMaxima holds the highest numbers of all candidates of a question.
 type candidateSet struct {
 	*scoredQuery
-	bestCandidate  *view                   // the best candidate by fused score without the kept cue; never nil
+	bestCandidate  *view                   // the candidate with the score bestScores[0]; never nil
 	bestFusedScore float64                 // the best fused score
-	bestScores     [bestScoreCount]float64 // the best fused scores in order, without the kept cue; 0 if there are fewer candidates
+	bestScores     [bestScoreCount]float64 // the best fused scores without the cue "kept" (facts), highest first; 0 for missing candidates
 
-	candidateScarcity                float64 // 1 for hardly any candidates, falling to 0 at Candidates
+	candidateScarcity                float64 // 1 for hardly any candidates, falling to 0 at [CandidateCount]
 	wordShare, synonymShare          float64
 	bestCosine                       float64 // 0 if no candidate has a vector
-	subjectWordShare, otherWordShare float64 // highest word share in turns of the question's subjects, and of other speakers
+	subjectWordShare, otherWordShare float64 // highest share of the question's words in turns of its subjects, and of other speakers
 }
 
 func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
@@ -87,7 +87,7 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 	l.candidateScarcity = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
-		fused := r.fusedScore - factBonus*factIndicator(&r.view) // being a fact does not show that the memory is an answer
+		fused := r.fusedScore - factBonus*factIndicator(&r.view) // without the cue "kept": being a fact does not show that the memory is an answer
 		if i == 0 || fused > best || fused == best && r.ID < l.bestCandidate.ID {
 			l.bestCandidate, best = &r.view, fused
 		}

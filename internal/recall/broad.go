@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByImportance returns all memories as hits for a broad [Query], the most important first: pinned facts, other
-// facts by weight, confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
+// HitsByImportance returns all memories as hits for a broad [Query], the most important first: pinned facts,
+// other facts by weight, confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// shownText returns the text of a memory in a block. The text of a user's turn has only the person's own words
+// blockText returns the text of a memory in a block. The text of a user's turn has only the person's own words
 // ([utterance.OwnTextOf]).
 func shownText(m memory.Memory) string {
 	if m.Turn != nil {
@@ -17,7 +17,7 @@ func shownText(m memory.Memory) string {
 }
 
 // isMostlyQuoted reports whether a turn has hardly any own words, or has words of questionTerms only in quoted
-// text such as a mail or code. ownText is the result of [shownText].
+// text such as a mail or code. ownText is the result of [blockText].
 func isMostlyQuoted(m memory.Memory, ownText string, questionTerms terms) bool {
 	if m.Turn == nil || ownText == m.Turn.Content {
 		return false

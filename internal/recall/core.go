@@ -31,7 +31,7 @@ func NewCoreFact(m memory.Memory) CoreFact {
 	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
 }
 
-// tokensOfLine returns the number of tokens of a line including its line break.
+// lineTokenCount returns the number of tokens of a line including its line break.
 func tokensOfLine(line string) int { return text.EstimateTokens(line + "\n") }
 
 // PinnedTokenBudget is the token budget of a core that has only pinned facts and profile entries.
@@ -76,8 +76,8 @@ func headingOf(f *memory.Fact) Heading {
 
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// Reason returns the reason why a core contains the fact: "pinned", "answers" for preferred answers, or
-// "holds" for any valid fact.
+// Reason returns the reason why a core contains the fact: "pinned", "answers" if it states how the user likes answers,
+// or "holds" for any valid fact.
 func (f CoreFact) Reason() string {
 	switch {
 	case f.Fact.Pinned():
@@ -105,9 +105,9 @@ func MayShowWithoutQuestion(f *memory.Fact, now time.Time) bool {
 
 var isoDates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// SplitByBudget splits a core into the part that fits a token budget and the rest. It prefers pinned
-// facts, then profile entries, preferred answers, and other facts by importance and similarity to the
-// message. similarIDs has fact ids, the most similar to the message first.
+// SplitByBudget splits a core into the part that fits a token budget and the rest. It prefers pinned facts, then
+// profile entries, facts on the style of answers, and other facts by importance and similarity to the message.
+// similarIDs has fact ids, the most similar to the message first.
 func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fitting, rest Core) {
 	fitting.Summary = c.Summary
 	takesFromBudget := func(tokens int) bool {
@@ -172,7 +172,7 @@ func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fit
 }
 
 const (
-	priorityStep       = 10  // added for preferred answers, twice for pinned facts: more than any importance
+	priorityStep       = 10  // added for facts on the style of answers, twice for pinned facts: more than any importance
 	similarityWeight   = 0.6 // added to the importance (0 to 1) of the fact most similar to the message
 	halfSimilarityRank = 10  // the rank at which half of similarityWeight is added
 )

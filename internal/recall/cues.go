@@ -30,7 +30,7 @@ var cues = []cue{
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". The weight was chosen by hand, because no data set has facts.
 	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return flagIndicator(c, memory.FlagOtherPerson) }},
-	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight by hand.
+	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight chosen by hand.
 	{"fact", 3.0, always, factWordShare},
 	// The candidate is a fact, which a person, a rule or a model selected.
 	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factIndicator(c) }},
@@ -78,7 +78,7 @@ const (
 
 var vectorCueIndex = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// always and the functions after it report whether a cue applies to a question.
+// alwaysApplies and the functions after it report whether a cue applies to a question.
 func always(*scoredQuery) bool         { return true }
 func aboutSpeaker(q *scoredQuery) bool { return q.aboutUser || len(q.namedSpeakers) > 0 }
 func aboutUserOnly(q *scoredQuery) bool {
@@ -97,7 +97,7 @@ var cuePartNames = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
+// CueValues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
 // Package bench fits the weights to these values.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
 	a := newScoredQuery(q, candidates, o)
@@ -128,8 +128,8 @@ func minRelatedCosine(wordBased bool) float64 {
 	return vectorFloor
 }
 
-// view is a candidate with the numbers of the searcher. Infinite numbers and NaN, for example from a broken
-// vector, become 0, so that other candidates are not affected.
+// candidateView is a candidate with the numbers of the searcher. Infinite numbers and NaN, for example from a
+// broken vector, become 0, so that other candidates are not affected.
 type view struct {
 	*memory.Candidate
 	wordScore, ownShare, relatedScore, storedShare, cosine, replyScore, sessionScore, peakScore float64
@@ -157,10 +157,10 @@ type scoredQuery struct {
 	cues          []int    // indexes of the cues that apply
 	corrections   []memory.Misspelt
 
-	stretch       float64 // stretch factor of cosines
+	stretch       float64 // factor by which a cosine's distance from 1 grows (see [stretchFactor])
 	vectorWeight  float64 // weight of vectors
 	isWordBased   bool    // vectors come from a word-based embedder
-	bestWordShare float64 // share of the question's words in the best candidate
+	bestWordShare float64 // highest share of the question's words in a candidate
 	relatedCosine float64 // minimum cosine of a candidate that relates to the question (see [minRelatedCosine])
 }
 
@@ -218,13 +218,13 @@ func speakerShare(q *scoredQuery, c *view) float64 {
 	case len(q.namedSpeakers) == 0 && q.aboutUser && c.Role == memory.RoleUser && (q.aboutPeople || c.TextFlags&memory.FlagOtherPerson == 0):
 		return 1
 	case q.aboutPeople && c.Kind == memory.KindFact && c.TextFlags&memory.FlagOtherPerson != 0:
-		return 1 // a fact about a person close to the user is also a statement of the user
+		return 1 // the user stated the fact, although it is about another person
 	}
 	return 0
 }
 
-// factBonus was chosen on 240 messages in the chats of ten invented people. The best four hits contained an
-// answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4, without vectors.
+// factBonus is the weight of the cue "kept", chosen on 240 messages of ten invented people, without vectors. The best
+// four hits had an answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4.
 const factBonus = 3.0
 
 func factIndicator(c *view) float64 {

@@ -23,7 +23,7 @@ func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	considered := list[:min(len(list), max(n, maxDiversified))]
 	n = min(n, len(considered))
 	m.chosenVectors = m.chosenVectors[:0]
-	ends := make([]int, 1, n+1) // where each chosen vector ends
+	ends := make([]int, 1, n+1) // end offset of each chosen vector in chosenVectors
 	for i := range n {
 		best := -1
 		for j := i; j < len(considered); j++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// inFence returns body between the fence's tags. No text in body can close or imitate the fence.
+// wrapInFence returns body between the fence's tags. No text in body can close or imitate the fence.
 func inFence(body string) string {
 	return FenceOpen + "\n" + neutralizeTags(body) + "\n" + FenceClose
 }
@@ -167,7 +167,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// looksLike returns the letter of the fence's name that r resembles, or 0. The characters l, 1 and | count as i.
+// resembledLetter returns the letter of the fence's name that r resembles, or 0. The characters l, 1 and | count as i.
 func looksLike(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {

@@ -107,11 +107,11 @@ func questionAndUserTerms(hits []memory.Hit, questionTerms terms) terms {
 	return slices.Compact(out)
 }
 
-// redundantAnswerShare is the share of an assistant's short answer, in terms, that makes the answer redundant if
-// the question and the user's hits have these terms.
+// redundantAnswerShare is the minimum share of an assistant's short answer, in terms, that the question and the user's
+// hits must have to make the answer redundant.
 const redundantAnswerShare = 0.8
 
-// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms are nearly all in shownTerms.
+// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms are nearly all in otherTerms.
 func isRedundantAnswer(m memory.Memory, answerTerms, shownTerms terms) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswerBytes || text.HasNegation(m.Turn.Content) {
 		return false
@@ -163,7 +163,7 @@ type comparedText struct {
 	isShared bool // the memory belongs to another owner
 }
 
-// isLearnedFrom reports whether a fact was learned from a turn that adds at most one word, and no word of the question.
+// isLearnedFrom reports whether t is a fact from turn, which adds at most one word and no word of the question.
 func (t comparedText) isLearnedFrom(turn comparedText, questionTerms terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false

@@ -22,7 +22,7 @@ type Line struct {
 	Replacements []Line `json:"n,omitempty"` // the facts that replaced the line's fact, as shown in the line
 	Replaced     []Line `json:"b,omitempty"` // the facts that the line's fact replaced, as shown in the line
 
-	// Disputed is the pending fact that would replace the line's fact, as shown in the line.
+	// DisputedBy is the pending fact that would replace the line's fact, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
 	// Checksum is a checksum of the text, too short to verify a guess of the text. 0 means that an earlier block
@@ -34,7 +34,7 @@ type Line struct {
 type renderedLine struct {
 	Line
 	text        string
-	disputeMark string // the mark of a disputed fact
+	disputeMark string // text that marks the fact as disputed, or ""
 }
 
 // withDispute returns the line with the mark for the pending fact that would replace its fact.
@@ -68,7 +68,7 @@ func coreMemoryLine(m memory.Memory, heading Heading, showRole bool) renderedLin
 	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), IsCore: true, Heading: heading, Checksum: Checksum(words)}, text: words}
 }
 
-// coreLine returns the line of a memory in the core: without a date and without the word "User".
+// coreLineText returns the text of a memory's line in the core: without a date and without the word "User".
 func coreLine(m memory.Memory, showRole bool) string {
 	if m.Fact != nil && m.Link == nil {
 		f := *m.Fact

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure selects the number that is used as relevance and compared with thresholds.
+// RelevanceMeasure selects the number that is used as relevance and compared with thresholds.
 type Measure string
 
 // The measures.

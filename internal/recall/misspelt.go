@@ -34,7 +34,7 @@ func (q *scoredQuery) wasCorrectedTo(term string) bool {
 	return slices.ContainsFunc(q.corrections, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
 }
 
-// ShownCorrections returns the corrections with whole words instead of stems, from the hits or else from the
+// WholeWordCorrections returns the corrections with whole words instead of stems, from the hits or else from the
 // tables of synonyms and classes. It omits corrections without such a word.
 func ShownCorrections(corrections []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	for _, m := range corrections {

@@ -29,7 +29,7 @@ func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	return out
 }
 
-// AnswerTo returns the id of the turn that an assistant's turn answers, "" for other memories.
+// AnsweredTurnID returns the id of the turn that an assistant's turn answers, "" for other memories.
 func AnswerTo(m memory.Memory) string {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
 		return ""
@@ -70,7 +70,7 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 	return out
 }
 
-// tokensOf returns the number of tokens that a memory needs in a block.
+// tokenCountOf returns the number of tokens that a memory needs in a block.
 func tokensOf(m memory.Memory) int { return text.EstimateTokens(renderLine(m, shownDate(m), false)) }
 
 // maxReplacedShown is the maximum number of replaced facts that a block shows with a fact.

@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Candidates is the number of candidates that a searcher should propose. More candidates do not improve the
+// CandidateCount is the number of candidates that a searcher should propose. More candidates do not improve the
 // ranking (docs/design/ranking.md). Fewer candidates mean that the memory is small.
 const Candidates = 160
 
-// Options are the settings of [Rank]. The zero value, and each nil pointer, means the default.
+// RankOptions are the settings of [Rank]. The zero value, and each nil pointer, means the default.
 type Options struct {
 	Limit              int      // maximum number of results; 0 means 20
 	MinAnswerRelevance *float64 // minimum relevance of the best candidate; below it there are no results; nil means DefaultMinAnswerRelevance
@@ -21,10 +21,10 @@ type Options struct {
 	Recency            *float64 // weight of recency in the score, 0 to 1; nil means 0.2
 	Lambda             *float64 // weight of the score against redundancy, 0 to 1; nil means 0.7
 
-	AgeFromStatement bool          // count age from the statement instead of the last change
+	AgeFromStatement bool          // count a fact's age from its statement instead of its last change
 	Decay            time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
 
-	// Background is the embedder's average cosine of unrelated texts (see [stretchFactor]).
+	// BackgroundCosine is the embedder's average cosine of unrelated texts (see [stretchFactor]).
 	Background  float64
 	IsChat      bool // the question is a chat message, which may not need memory
 	IsWordBased bool // the embedder is word-based, so that similarity without common words is chance
@@ -54,8 +54,8 @@ const (
 	DefaultMinRelevance       = 0.02
 )
 
-// minChatRelevance returns the minimum relevance of a hit in a chat: chatMargin less than halfway, in
-// log-odds, from threshold to the best hit's relevance. A vague message then gets hardly more than the best hit.
+// minChatRelevance returns the minimum relevance of a hit in a chat: in log-odds, the mean of threshold and best (the
+// best hit's relevance) minus chatMargin. A vague message then gets hardly more than the best hit.
 func minChatRelevance(threshold, best float64) float64 {
 	return sigmoid((logit(threshold)+logit(best))/2 - chatMargin)
 }
@@ -74,7 +74,7 @@ type CutCandidate struct {
 	Stage string // "answered", "threshold" or "limit"
 }
 
-// ranked is a candidate with the number that each stage computes.
+// rankedCandidate is a candidate with the number that each stage computes.
 type ranked struct {
 	view
 	fusedScore, relevance, recency, confidence, score, diversifiedScore float64 // diversifiedScore is the score minus redundancy
@@ -82,7 +82,7 @@ type ranked struct {
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
 	hasRerankScore   bool    // a reranker scored the candidate
 	rerankScore      float64 // the reranker's score
-	relevanceMeasure float64 // the number that Rank compares with the threshold
+	relevanceMeasure float64 // the number that [Rank] compares with the threshold
 
 	redundancy    float64 // highest similarity to the chosen candidates, 0 to 1
 	comparedCount int     // number of chosen candidates already compared
@@ -148,9 +148,9 @@ type rankBuffers struct {
 	ranking       []*ranked
 	chosenVectors []float32 // the vectors of the candidates that diversify chose, concatenated
 	parts         memory.Why
-	partEnds      []int // for each explained candidate, the end of its parts in parts
+	partEnds      []int // for each explained candidate, the end index of its parts in the field parts
 
-	stretch            float64 // stretch factor of cosines
+	stretch            float64 // factor by which a cosine's distance from 1 grows (see [stretchFactor])
 	minRedundantCosine float64 // the minimum cosine of redundant memories
 }
 
@@ -162,15 +162,15 @@ func (m *rankBuffers) zeroedList(n int) []ranked {
 	return m.list
 }
 
-// putBack returns the buffers to the pool without references to the candidates.
+// returnToPool returns the buffers to the pool without references to the candidates.
 func (m *rankBuffers) putBack() {
 	clear(m.list)
 	clear(m.ranking)
 	bufferPool.Put(m)
 }
 
-// relevantFirst moves the candidates that have at least minMeasure and minRelevance to the front,
-// and returns their number.
+// moveRelevantFirst moves the candidates that have at least minMeasure and minRelevance to the front, and returns
+// their number.
 func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance float64) (_ []*ranked, relevantCount int) {
 	m.ranking = slices.Grow(m.ranking[:0], len(list))[:len(list)]
 	others := len(list)
@@ -178,7 +178,7 @@ func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance floa
 		if r := &list[i]; r.relevanceMeasure >= minMeasure && r.relevance >= minRelevance {
 			m.ranking[relevantCount] = r
 			relevantCount++
-		} else { // also if relevanceMeasure is NaN
+		} else { // too low, or NaN
 			others--
 			m.ranking[others] = r
 		}

@@ -33,7 +33,7 @@ type RenderOptions struct {
 	ShowRoles bool   // each line begins with the speaker's role: [user] …
 
 	HasEarlierBlock bool                            // the prompt has an earlier block
-	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; nil means no line
+	IsShown         func(l Line, words string) bool // reports whether an earlier block has the line; if nil, no earlier block has any
 
 	// DisputedBy maps the id of a fact to the pending fact that would replace it.
 	DisputedBy map[string]memory.Fact
@@ -147,7 +147,7 @@ func formatDay(at time.Time) string {
 // EntryText returns the text of a profile entry in a block.
 func EntryText(p memory.ProfileEntry) string { return oneLine(p.Key) + ": " + oneLine(p.Value) }
 
-// shownDate returns the date that a block shows for a memory.
+// blockDate returns the date that a block shows for a memory.
 func shownDate(m memory.Memory) string {
 	if m.Fact != nil && !m.Fact.ObservedAt.IsZero() {
 		return formatDay(m.Fact.ObservedAt)
@@ -193,7 +193,7 @@ func renderLine(m memory.Memory, date string, showRole bool) string {
 	return "- " + date + label + shorten(oneLine(shownText(m)))
 }
 
-// oneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
+// toOneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
 func oneLine(s string) string {
 	if isCleanASCIILine(s) {
 		return s

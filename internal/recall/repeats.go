@@ -15,7 +15,7 @@ import (
 type RepeatFilter struct {
 	// OnlyUserStatements makes all turns of assistants, and all turns that only order a task or ask, count as repeats.
 	OnlyUserStatements bool
-	// Disabled turns the filter off: no turn counts as a repeat.
+	// IsDisabled turns the filter off: no turn counts as a repeat.
 	Disabled bool
 
 	question          string
@@ -38,8 +38,8 @@ const (
 	maxOtherTerms = 3
 )
 
-// IsRepeat reports whether a memory has no information: a greeting, an answer that is empty or denies knowledge,
-// or a user's question with hardly any words, and no name or number, that the filter's question lacks.
+// IsRepeat reports whether a memory has no information: a greeting, an answer that is empty or denies knowledge, or a
+// user's question that repeats the filter's question: it adds hardly any words and no name or number.
 func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 	t := m.Turn
 	switch {
@@ -49,7 +49,7 @@ func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	case e.OnlyUserStatements && hasNoStatement(t) || t.Name == memory.RecallModel:
 		return true
-	case t.Name != "": // people ask each other
+	case t.Name != "": // a question between people is not a repeat
 		return false
 	case t.Role == memory.RoleAssistant:
 		return len(t.Content) <= maxEmptyAnswerBytes && (english.HasNoInformation(t.Content) || english.BeginsWithDenial(t.Content))

@@ -82,10 +82,10 @@ type capitalRun struct {
 
 // capitalRuns returns the runs of capitalised words in text order.
 func capitalRuns(s string) (names []capitalRun) {
-	before := "" // the previous word, also across sentences, because "Mr." does not end a sentence
+	before := "" // also across sentences, because "Mr." does not end a sentence
 	for _, sentence := range Sentences(s) {
 		body := sentence.Slice(s)
-		from, end := 0, -1 // the current run; end is negative if there is none
+		from, end := 0, -1 // the bounds of the current run; end is negative if there is none
 		for i, w := range WordSpans(body) {
 			word := w.Slice(body)
 			switch {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a text with its date class.
+// dateToken is a word of a text with its date class.
 type token struct {
 	Span
 	lower string
@@ -40,8 +40,8 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// joinsNext reports whether token i and the next token can be in one date: only a space, comma, dash or
-// slash separates them, or the apostrophe in "two weeks' time".
+// canJoinNext reports whether token i and the next token can be in one date: only a space, comma, dash or slash
+// separates them, or the apostrophe in "two weeks' time".
 func (p *dateParser) joinsNext(i int) bool {
 	switch p.textAfter(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
@@ -107,10 +107,10 @@ func (p *dateParser) datesAt(i int, forms []dateForm) []foundDate {
 	return nil
 }
 
-// match is the result of matching a form at a token.
+// dateMatch is the result of matching a form at a token.
 type match struct {
 	start, end          int    // the tokens [i, end) of the form
-	firstEnd, lastStart int    // for a range: the end of its first date and the beginning of its last, in tokens
+	firstEnd, lastStart int    // for a range: the token indexes of the end of its first date and the start of its last date
 	numbers             [5]int // the numbers of the form's classes in order; 0 for an optional class that is missing
 	innerDate           Date   // the value of DATE in the form
 }
@@ -184,8 +184,8 @@ func (p *dateParser) matchToken(word string, k int, m *match) (number, length in
 	return number, length
 }
 
-// rangeJoint returns how many tokens from token k join the two ends of a range that begins at token i: 0 for
-// a dash, 1 for a word, -1 for no range.
+// rangeJointLength returns how many tokens from token k join the two ends of a range that begins at token i: 0
+// for a dash, 1 for a word, -1 for no range.
 func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.tokens) {
 		return -1
@@ -206,8 +206,8 @@ func (p *dateParser) rangeJoint(k, i int) int {
 	return -1
 }
 
-// shortWeekday reports whether token i is an abbreviated weekday: before a time or a part of the day, and
-// after "on", "by" and the like. "Sun", "sat" and "wed" may also be other words.
+// isShortWeekday reports whether token i is an abbreviated weekday: before a time or a part of the day, and after
+// "on", "by" and the like. "Sun", "sat" and "wed" may also be other words.
 func (p *dateParser) shortWeekday(i int) bool {
 	if i+1 < len(p.tokens) && p.joinsNext(i) {
 		if next := p.tokens[i+1]; next.class == "PART" || next.lower == "at" || digitAt(next.lower, 0) {
@@ -217,8 +217,8 @@ func (p *dateParser) shortWeekday(i int) bool {
 	return i > 0 && p.tokens[i].lower != "sun" && beforeDay.Has(p.tokens[i-1].lower)
 }
 
-// bareWeekday returns the next such weekday (1 for Sunday), or, after words about the past, the previous one. After
-// "to" ("moved to Friday") the next weekday is always meant.
+// bareWeekday returns the next day with the number weekday (1 for Sunday) or, after words about the past, the last
+// such day. After "to" ("moved to Friday") the next weekday is always meant.
 func (p *dateParser) bareWeekday(i, weekday int) Date {
 	if p.impliedTense(i) == pastTense && p.tokens[i-1].lower != "to" {
 		return p.weekdayAt(weekday, -1)
@@ -341,7 +341,7 @@ const (
 	futureTense
 )
 
-// impliedTense returns the tense that the nearest such word before token i suggests: "will", "was".
+// impliedTense returns the tense that words before token i imply: "will", "was". The nearest such word decides.
 func (p *dateParser) impliedTense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low, before := p.tokens[j].lower, ""
@@ -357,7 +357,7 @@ func (p *dateParser) impliedTense(i int) tense {
 			return futureTense
 		case low == "from":
 			return noTense
-		case low == "married", low == "engaged", low == "excited": // states and changes of state
+		case low == "married", low == "engaged", low == "excited": // the word may be about the past or the future
 		case pastWords.Has(low), ok && base != low && canStem(low) && !strings.HasSuffix(low, "s"),
 			len(low) > 4 && strings.HasSuffix(low, "ed") && !becomingVerbs.Has(before):
 			return pastTense

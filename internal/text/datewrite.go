@@ -32,7 +32,7 @@ type dateWriter struct {
 	writtenUpTo int // offset in text up to which out is written
 }
 
-// replace replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
+// replace replaces text[start:end] by words. It capitalises words that replace a capitalised start of a sentence.
 func (w *dateWriter) replace(start, end int, words string) {
 	before := strings.TrimRight(w.text[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
@@ -188,7 +188,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	return single || t.class == "STEP" || d.hasDayAndMonth
 }
 
-// keepsWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
+// mustKeepWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
 func (w *dateWriter) keepsWords(k int) bool {
 	d := w.dates[k]
 	i, j := d.firstToken, d.firstToken+d.tokenCount

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// IsTime reports whether a word from [Words] refers to time: a day, a month, a year, "ago", "recently" and the like.
+// IsTimeWord reports whether a word from [Words] refers to time: such as a day, a month, "ago" or "recently".
 func IsTime(word string) bool {
 	switch dateClass(word) {
 	case "MONTH":
@@ -20,7 +20,7 @@ func IsTime(word string) bool {
 var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
-// IsNumber reports whether a word from [Words] is a number, in digits or as a word.
+// IsNumberWord reports whether a word from [Words] is a number, in digits or as a word.
 func IsNumber(word string) bool {
 	return digitAt(word, 0) || numberWords[word] != ""
 }

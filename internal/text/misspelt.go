@@ -19,9 +19,9 @@ const (
 // typos, but texts in a new language have hundreds of unknown words.
 const MaxCorrectedWords = 8
 
-// SpellingCorrections returns corrections of a term of s. stored has those that isStored accepts: of the term, or
-// else of its word's ending. If there are none, inTables has those with a class or a stored synonym in the tables
-// of this package. isStored must not keep its argument.
+// SpellingCorrections returns corrections of a term of s: of the whole term or, if none is stored, of its word's
+// ending. stored has the corrections that isStored accepts. If stored is empty, inTables has the corrections to which
+// the tables of this package give a class or a stored synonym. isStored must not keep its argument.
 func SpellingCorrections(s, term string, isStored func(term []byte) bool) (stored, inTables []string) {
 	addIfKnown := func(m []byte) {
 		switch {
@@ -101,12 +101,12 @@ func mayBeMisspelt(w string) bool {
 	return len(w) >= minLenForSwap && len(w) <= maxCorrectedLen && isLatinLetters(w)
 }
 
-// inTables reports whether the tables contain a term, so that its spelling is correct.
+// isTableTerm reports whether the tables contain a term, so that its spelling is correct.
 func inTables(term string) bool {
 	return Synonyms(term) != nil || ClassesOf(term)|ClassesNamed(term) != 0
 }
 
-// eachEdit yields the corrections of w for a typo at index from or later. Without allEdits it skips rare typos.
+// eachEdit yields the corrections of word for a typo at index from or later. Only allEdits includes rare typos.
 func eachEdit(word string, from int, allEdits bool, yield func(correction []byte)) {
 	var buffer [maxCorrectedLen + 1]byte
 	for i := from; i+1 < len(word); i++ {

@@ -83,13 +83,13 @@ var loadClassTables = sync.OnceValue(func() classTables {
 // ClassesOf returns the classes of a term from [Terms] ("violin": instruments).
 func ClassesOf(term string) Classes { return loadClassTables().byMember[term] }
 
-// IsPerson reports whether a term from [Terms] names a person close to somebody: a relative, a partner, a
+// IsPersonTerm reports whether a term from [Terms] names a person close to somebody: a relative, a partner, a
 // colleague or flatmate, or a pet.
 func IsPerson(term string) bool {
 	return ClassesOf(term)&ClosePersonClasses() != 0 || otherPersonTerms()[term]
 }
 
-// IsPersonWord is like [IsPerson] for a word from [Words].
+// IsPersonWord is like [IsPersonTerm] for a word from [Words].
 func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
 // ClosePersonClasses returns the classes relative, partner and pet.

@@ -37,8 +37,8 @@ func EstimateTokens(s string) int {
 	return tokens
 }
 
-// wordTokens returns the number of tokens of an English word with this number of letters. A common word of any length is one
-// token; a rare long word is split into pieces of about six letters.
+// wordTokenCount returns the number of tokens of an English word with this number of letters. A common word of
+// any length is one token; a rare long word is split into pieces of about six letters.
 func wordTokens(letters int) int {
 	if letters <= 9 {
 		return 1

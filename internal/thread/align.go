@@ -19,8 +19,8 @@ type Alignment struct {
 	ParentID string
 	NewTurns []TurnPosition // the turns to store, in order; each is the child of the previous one
 
-	LeavingIDs   []string // active turns to remove from the current branch
-	RejoiningIDs []string // replaced turns to return to the current branch
+	LeavingIDs   []string // ids of active turns to remove from the current branch
+	RejoiningIDs []string // ids of replaced turns to return to the current branch
 
 	IsRetry          bool // the last user message is already stored, so there is nothing to learn
 	DroppedMessages  int  // number of new messages that exceed the limit and are not stored
@@ -28,21 +28,21 @@ type Alignment struct {
 
 	tree         *tree
 	parent       int
-	nextIndex    int          // conversation index for the turn after the parent
+	nextIndex    int          // index in the conversation ([memory.Turn.Index]) for the turn after the parent
 	lastPosition TurnPosition // position of the turn before the answer; MessageIndex is not set
 }
 
 // TurnPosition is the position of a message in the conversation.
 type TurnPosition struct {
 	MessageIndex int    // index of the message in the request
-	TurnIndex    int    // conversation index of the turn: higher than its parent's
+	TurnIndex    int    // index of the turn in the conversation ([memory.Turn.Index]); higher than its parent's
 	Chain        string // chain hash of the turn
 	IsHistory    bool   // the message precedes the last user message, so no facts are learned from it
 }
 
-// Align matches a request with the turns of its conversation on all branches. turns may omit old turns.
-// Messages after the last match are new. A request begins a new root if no message matches, or if it would
-// replace the user's words without evidence or only by history such as a summary.
+// Align matches a request with the turns of its conversation on all branches. turns may omit old turns. Messages after
+// the last match are new. A request begins a new root if no message matches. It also does so to keep words of the
+// user, unless a matched answer went through Loci and the new messages are current.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	matches := t.matchRequest(r)
@@ -61,8 +61,8 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	return a
 }
 
-// isSkipped reports whether the active turn after the given turn has another role than the next message. The
-// client then omitted that turn, instead of replacing it, to shorten the history.
+// isOmittedByClient reports whether a client omitted the active turn after turnIndex to shorten the history, instead
+// of replacing it: the next message has another role than the turn.
 func (t *tree) isSkipped(turnIndex int, role memory.Role) bool {
 	return slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
@@ -77,8 +77,8 @@ const (
 	AsOnlyBeginning = "first"
 )
 
-// AlignAfter aligns a request whose client names its position: the messages from index first follow the turn
-// with the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
+// AlignAfter aligns a request whose client names its position: the messages from firstIndex on follow the turn with
+// the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Alignment {
 	parent := noParent
 	if afterID != AtBeginning && afterID != AsOnlyBeginning {
@@ -98,8 +98,8 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 	return a
 }
 
-// align returns the alignment for matches. The messages after the last match, or from index first if there is no
-// match, follow the turn parent.
+// align returns the alignment for matches. The messages after the last match, or from firstIndex on if there is
+// no match, follow the turn parent.
 func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
 	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parent: parent}
 	newMessages := r.history[first:]
@@ -159,8 +159,8 @@ func (a Alignment) UserContinued() bool {
 	return a.tree.anyHasRole(a.tree.displacedTurns(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// placeNew assigns positions after the parent to the new messages, or only to the last maxNew. It
-// sets IsRetry if the last user message is not new.
+// placeNewMessages assigns positions after the parent to the new messages, or only to the last maxNew. It sets
+// IsRetry if the last user message is not new.
 func (a *Alignment) placeNew(r Request, newMessages []int) {
 	if last := chatapi.LastUser(r.messages); last >= 0 {
 		a.IsRetry = a.TurnIDs[last] != ""
@@ -168,7 +168,7 @@ func (a *Alignment) placeNew(r Request, newMessages []int) {
 	a.nextIndex = a.tree.nextIndex(a.parent)
 	a.lastPosition = TurnPosition{TurnIndex: a.nextIndex - 1, Chain: a.tree.chainOf(a.parent)}
 	if before := len(r.history) - len(newMessages); a.parent == noParent && before > 0 && len(newMessages) > 0 {
-		a.lastPosition.Chain = r.chains[before-1] // so that the chain shows where the request continued
+		a.lastPosition.Chain = r.chains[before-1] // so that the chain identifies the answer's place in the request
 	}
 	if r.maxNew > 0 {
 		a.DroppedMessages = max(0, len(newMessages)-r.maxNew)
@@ -187,8 +187,8 @@ func (a *Alignment) placeNew(r Request, newMessages []int) {
 	}
 }
 
-// setMoves sets the turns that leave and rejoin the current branch; path is the branch of the request. A request
-// without new or replaced turns moves no turns before its answer arrives.
+// setMovedTurns sets the turns that leave and rejoin the current branch; path is the branch of the request. A
+// request without new or replaced turns moves no turns before its answer arrives.
 func (a *Alignment) setMoves(path []int) {
 	rejoin := a.tree.replacedIDs(path...)
 	if len(a.NewTurns) == 0 && len(rejoin) == 0 {
@@ -202,7 +202,7 @@ type AnswerPosition struct {
 	StoredID     string // id of the stored turn with the same text and position; "" for a new turn
 	TurnIndex    int
 	Chain        string
-	LeavingIDs   []string // active turns to remove from the current branch, in addition to [Alignment.LeavingIDs]
+	LeavingIDs   []string // ids of active turns to remove from the current branch, in addition to [Alignment.LeavingIDs]
 	RejoiningIDs []string
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chain returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
+// ChainHash returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
 // none) and the digest of the last message. Equal paths have equal chains in all conversations.
 func Chain(parent, digest string) string {
 	var buffer [128]byte
@@ -20,9 +20,9 @@ func Chain(parent, digest string) string {
 	return string(hex.AppendEncode(buffer[:0], sum[:16]))
 }
 
-// ShortlistConversations returns the ids of up to limit conversations that share most messages with a request. turns has
-// the stored turns whose chains are among [Request.Chains]. Conversations with the deepest such turn come
-// first, then the latest.
+// ShortlistConversations returns the ids of up to limit conversations that share most messages with a request. turns
+// has the stored turns whose chains are among [Request.Chains]. They are sorted by their deepest such turn, then by
+// recency.
 func ShortlistConversations(turns []memory.Turn, limit int) []string {
 	type share struct {
 		id    string

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is the time after a conversation's last update in which a request that repeats its messages, or that
-// has other words for its answer, continues the conversation instead of beginning a new one.
+// RetryWindow is the time after a conversation's last update in which a request that repeats its messages, or that has
+// another text in place of its last answer, continues the conversation instead of beginning a new one.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -17,13 +17,13 @@ type Candidate struct {
 	Turns        []memory.Turn
 }
 
-// ChooseConversation returns the index of the conversation that a request without an id continues, or -1 for a new
-// conversation. Both must share a beginning, and one of these conditions must be true:
+// ChooseConversation returns the index of the conversation that a request without an id continues, or -1 for a
+// new conversation. The two must share a beginning, and one of these conditions must be true:
 //
-//   - The shared part has an answer that went through Loci. If the request replaces later words of the user, it must have new messages in their place and share more than greetings.
-//   - No active turn follows the shared part.
-//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later words of the user may follow only if the client stopped waiting.
-//   - The conversation was updated within [RetryWindow], and the request has other words for the answer after the shared part.
+//   - The shared part has an answer that went through Loci. If words of the user follow the shared part, the request must have new messages in their place, and the shared part must not consist of greetings.
+//   - The conversation has no active turn after the shared part.
+//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. If the conversation continues with words of the user, the client must have stopped waiting for the answer.
+//   - The conversation was updated within [RetryWindow], and after the shared part the request has an answer with another text.
 //
 // Of several conversations, the order of preference is: the latest shared answer (answers distinguish chats
 // with equal beginnings), a retry, no further turns, the longest shared part, the latest update.

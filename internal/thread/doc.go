@@ -15,9 +15,9 @@
 //   - [Alignment.AlignAnswer] aligns the answer
 //   - [Alignment.Path] returns the resulting path, which the store checks
 //
-// A request continues a conversation if it has the conversation's id, or an answer that went through Loci. A text
-// that a client always sends, such as a fixed first exchange, is no evidence, and a message without history is
-// always new. A request removes turns from the current branch only if it replaces a stored message; a shorter,
+// A request continues a conversation if it has the conversation's id, or one of its answers that went through Loci.
+// A text that a client always sends, such as a fixed first exchange, is no evidence, and a message without history
+// is always new. A request removes turns from the current branch only if it replaces a stored message; a shorter,
 // summarized or missing history removes no turns. Other messages are appended or begin a new conversation.
 //
 // System messages are not part of a conversation: they are neither compared nor stored.

@@ -7,17 +7,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer looks up, the last first.
+// maxAnswerLookups is the maximum number of a request's answers that lastActiveAnswer compares.
 const maxAnswerLookups = 8
 
-// match is a message of a request with its stored turn.
+// messageMatch is a message of a request with its stored turn.
 type match struct {
 	messageIndex int // index in the request's history (see [historyIndexes])
 	turnIndex    int
 }
 
-// matchRequest returns the messages that the tree contains, in order. The request continues after the last match.
-// Matches follow from a shared beginning, or else from the last active answer, because a client may omit or
+// matchRequest returns the messages that the tree contains, in order. The request continues after the last match. The
+// matches are a shared beginning and the messages around the last active answer, because a client may omit or
 // summarize earlier messages.
 func (t *tree) matchRequest(r Request) []match {
 	matches := t.matchPrefix(r)
@@ -32,7 +32,7 @@ func (t *tree) matchRequest(r Request) []match {
 	return matches
 }
 
-// nextMessage returns the index of the message after the matches.
+// nextMessageIndex returns the index of the message after the matches.
 func nextMessage(matches []match) int {
 	if len(matches) == 0 {
 		return 0
@@ -79,9 +79,9 @@ func (t *tree) matchPrefix(r Request) []match {
 	return nil
 }
 
-// lastActiveAnswer returns the last answer, among the messages from index first, that is an active turn with an index
-// higher than afterIndex. turnIndex is negative if there is no such answer. A common answer needs a matching previous
-// message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
+// lastActiveAnswer returns the last answer, among the messages from firstIndex on, that is an active turn with an
+// index higher than afterIndex. turnIndex is negative if there is no such answer. An answer with a common text
+// must match with its previous message or be message 0. If turns follow, the answer must have gone through Loci.
 func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex, turnIndex int) {
 	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnswerLookups; i-- {
 		if r.messageAt(i).Role != memory.RoleAssistant {
@@ -119,7 +119,7 @@ func (t *tree) isLastActive(turnIndex int, r Request, nextMessageIndex int) bool
 	})
 }
 
-// matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to index first.
+// matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to firstIndex.
 func (t *tree) matchBackward(r Request, messageIndex, turnIndex, first int) []match {
 	var matches []match
 	for i := messageIndex; i >= first && turnIndex >= 0 && t.hasDigest(turnIndex, r.messageAt(i).Digest); i-- {

@@ -13,7 +13,7 @@ type Request struct {
 	history      []int    // indexes of the messages that belong to the conversation
 	chains       []string // chain hash of the path to each message of history
 	maxNew       int      // maximum number of new messages to store; 0 means all
-	firstCurrent int      // index of the first current message (see [firstCurrent])
+	firstCurrent int      // index of the first current message (see [firstCurrentIndex])
 
 	// DeclaredRetry is set if the client declares the request a retry.
 	DeclaredRetry bool
@@ -70,14 +70,14 @@ func (r Request) OnlyMessageIndex() int {
 // messageAt returns message i of the request's history, which has no system messages.
 func (r Request) messageAt(i int) *chatapi.Message { return &r.messages[r.history[i]] }
 
-// areCurrent reports whether the messages from index first are current: the last user message and the tool
+// areCurrent reports whether the messages from firstIndex on are current: the last user message and the tool
 // steps after it.
 func (r Request) areCurrent(first int) bool {
 	return first < len(r.history) && r.history[first] >= r.firstCurrent
 }
 
-// firstCurrent returns the index of the first current message, the last user message. It returns len(msgs) if
-// a system message follows the answer to that message. (The client opencode, for example, asks its model to
+// firstCurrentIndex returns the index of the first current message, the last user message. It returns len(msgs)
+// if a system message follows the answer to that message. (The client opencode, for example, asks its model to
 // continue after a summary.)
 func firstCurrent(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)
@@ -89,7 +89,7 @@ func firstCurrent(msgs []chatapi.Message) int {
 	return last
 }
 
-// firstUnanswered returns the index of the first user message after the last answer. Some clients split one
+// firstUnansweredIndex returns the index of the first user message after the last answer. Some clients split one
 // message into several messages.
 func (r Request) firstUnanswered() int {
 	from := r.firstCurrent

@@ -92,8 +92,8 @@ func statusRank(s memory.Status) int {
 	return 2
 }
 
-// nextIndex returns the index for the turn after parent ([noParent] for a root). To put that turn last, the index is
-// higher than those of active turns of other roots, and of the answer that the last question of such a root may get.
+// nextIndex returns the index for the turn after parent ([noParent] for a root). The turn comes last: its index is
+// above the indexes of all active turns of other roots, and leaves one index for an answer to a user's message there.
 func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
@@ -132,8 +132,8 @@ func (t *tree) idOf(i int) string {
 	return t.turns[i].ID
 }
 
-// displacedTurns returns the active turns that a path replaces, in the order of the conversation: turns outside the
-// path, of the path's root or, with replacesAllRoots, of any root.
+// turnsReplacedBy returns the active turns that a path replaces, in the order of the conversation: turns outside
+// the path, of the path's root or, with replacesAllRoots, of any root.
 func (t *tree) displacedTurns(path []int) []int {
 	if len(path) == 0 && !t.replacesAllRoots {
 		return nil

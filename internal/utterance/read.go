@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Message separates a user's own words from other texts in a message. It recognises common forms: labels,
-// instructions about a text, fences, XML elements, quotations, mails, transcripts.
+// ParsedMessage has a user's own words without other texts of a message. The parser recognises common forms:
+// labels, instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
 	OwnText         string // the message, in which spaces replace other people's texts and instructions about these texts
-	OwnTextAndTasks string // OwnText, with these instructions and with questions that follow a text
+	OwnTextAndTasks string // OwnText, with instructions about other people's texts and with questions after such a text
 	// MayBeWrong is set if only an instruction separates the person's words from a text, so that the separation
 	// may be wrong.
 	MayBeWrong bool
@@ -23,9 +23,9 @@ type Message struct {
 // maxReadBytes is the maximum number of bytes of a message that are read, half of them at each end. People type less.
 const maxReadBytes = 64 << 10
 
-// ParseMessage separates the parts of a user's message. foreign has ranges that certainly come from others. In
-// doubtful cases, words count as other people's text: an unclosed element extends to the end, and the last of
-// several closing tags counts, so that no document can close its own element.
+// ParseMessage separates the parts of a user's message. foreign has ranges that certainly come from others. If in
+// doubt, text counts as foreign: an unclosed element extends to the end, and an element ends at its last closing tag,
+// so that a document in the element cannot end it early.
 func ParseMessage(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
 		return Message{OwnText: message, OwnTextAndTasks: message}
@@ -120,7 +120,7 @@ type messageReader struct {
 	mayBeWrong   bool
 }
 
-// cut blanks a part of the message in all results.
+// cutRange blanks a part of the message in all results.
 func (r *messageReader) cut(from, to int) {
 	for i := from; i < to; i++ {
 		if c := r.remaining[i]; c != '\n' && c != '\r' {
@@ -129,7 +129,7 @@ func (r *messageReader) cut(from, to int) {
 	}
 }
 
-// cutInstruction blanks an instruction in [Message.OwnText], but not in [Message.OwnTextAndTasks].
+// cutInstruction blanks an instruction in [ParsedMessage.OwnText], but not in [ParsedMessage.OwnTextAndTasks].
 func (r *messageReader) cutInstruction(from, to int) {
 	r.instructions = r.instructions.With(from, to)
 	r.cut(from, to)
@@ -143,8 +143,8 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether the line
-// is a heading with a file's path, and isRule whether it is a horizontal rule.
+// beginsText and endsText report whether the line begins or ends a pasted text. hasFilePath reports whether the
+// line is a heading with a file's path, and isRule whether it is a horizontal rule.
 func (l line) beginsText() bool  { return l.namesText(textBegin) }
 func (l line) endsText() bool    { return l.namesText(textEnd) }
 func (l line) hasFilePath() bool { return fileHeading.MatchString(l.text) }

@@ -18,9 +18,9 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// marker is one line of wrappers.jsonl, without the fields that only its test uses.
+// wrapperMarker is one line of wrappers.jsonl, without the fields that only its test uses.
 type marker struct {
-	Form           string `json:"form"`   // begins, ends, holds, task, subagent or folder
+	Form           string `json:"form"`   // one of begins, ends, holds, task, subagent and folder
 	Text           string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
 	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends after the last occurrence of an alternative
 	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
@@ -161,7 +161,7 @@ func (r *marker) personContent(s string) string {
 	return strings.TrimSpace(words)
 }
 
-// wrapperEnd returns the end of the client's text, or 0 without an end mark.
+// wrapperEnd returns the end of the client's text, or 0 if s has no end mark.
 func (r *marker) wrapperEnd(s string) (end int) {
 	if r.Until == "" {
 		return len(s)
@@ -178,7 +178,7 @@ func (r *marker) wrapperEnd(s string) (end int) {
 // line), and the tags of elements with the person's words. It keeps elements that contain texts.
 func withoutElements(s string) string {
 	b, done := []byte(s), 0
-	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // 0xff is not in UTF-8 text
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // 0xff marks text to remove, because UTF-8 text never has this byte
 	eachElement(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
 		case e.closing.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
@@ -231,8 +231,8 @@ func tagsIn(s string) (out []tag) {
 	}
 }
 
-// eachElement calls yield with each element of a text and continues at the offset that yield returns. An element
-// ends at the last closing tag before another element of its name, so that no document can close its own element.
+// eachElement calls yield with each element of a text and continues at the offset that yield returns. An element ends
+// at the last closing tag before another element of its name, so that a document in the element cannot end it early.
 func eachElement(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
 	last := map[string]int{} // index of the last closing tag of each name
