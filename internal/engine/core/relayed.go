@@ -18,8 +18,8 @@ const (
 	// shingleWords is the number of consecutive words, called a shingle, by which text is recognized.
 	shingleWords = 8
 
-	// relayedTTL bounds the age and maxShingles the size of the newer of two generations of shingles. Beyond
-	// either bound, a new generation replaces the older one, so text is recognized for at least relayedTTL.
+	// relayedTTL and maxShingles bound the age and the size of the newer of two generations of shingles.
+	// Beyond either bound, the newer generation replaces the older one, and an empty generation begins.
 	relayedTTL  = time.Hour
 	maxShingles = 4096
 
@@ -43,7 +43,7 @@ type RelayedText struct {
 type ownerRelayed struct {
 	generations [2]map[uint64]textOrigin // the newer generation first
 	started     time.Time                // creation time of the newer generation
-	storeRead   bool                     // stored turns have been added
+	storeRead   bool                     // true once the stored turns were added
 }
 
 // textOrigin is the origin of a text: the person, a model or tool, or a model's order to an agent.
