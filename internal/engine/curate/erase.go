@@ -136,8 +136,8 @@ func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, era
 	return mentions, nil
 }
 
-// addAnswers adds to the set the answers to its turns of a conversation, if they use one of the turn's words:
-// such an answer repeats the turn.
+// addRepeatingAnswers adds to result a conversation's answers to turns in result. An answer is added only if
+// it uses one of the turn's words, and therefore repeats the turn.
 func (e *Curator) addAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.AllStatuses})
 	if err != nil {
