@@ -79,7 +79,7 @@ func (x *Exchange) countToForget(ctx context.Context, command extract.Command) (
 		return len(learn.MemoryRequestsIn(*m.Turn).ForgetCommands) > 0
 	})
 	if command.OffTheRecord {
-		return len(memories) + 1, nil // includes the current message
+		return len(memories) + 1, nil // the current message counts too
 	}
 	return len(memories), nil
 }
