@@ -320,7 +320,7 @@ func (s branchTurns) isWithdrawn(t memory.Turn) bool {
 	return t.Status == memory.Replaced && s.latestVersion[string(t.Role)+"\n"+t.Parent] > t.Version && !s.currentKeys[TurnKey(t)]
 }
 
-// copies returns the turn and the replaced turns with the same text, all with the status of t: facts
+// copiesOf returns the turn and the replaced turns with the same text, all with the status of t: facts
 // learned from a copy are retired and restored with t.
 func (s branchTurns) copies(t memory.Turn) []memory.Turn {
 	turns := []memory.Turn{t}
