@@ -53,7 +53,7 @@ type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory
 // The names of the agents in answers.
 const (
 	agentMemory      = "MemoryAgent"      // reads memory
-	agentCoordinator = "CoordinatorAgent" // chooses the route by the intent
+	agentCoordinator = "CoordinatorAgent" // chooses by the intent which agents answer
 	AgentVision      = "VisionAgent"      // describes images
 	agentWriter      = "WriterAgent"      // writes the answer
 	agentRecall      = "RecallAgent"      // answers from memory without a model
