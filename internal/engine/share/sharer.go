@@ -136,7 +136,7 @@ func (e *Sharer) checkUnusedID(ctx context.Context, receiver memory.Owner, f mem
 	return memory.Errorf(memory.Conflict, "%s already has another memory with the id %s; add this fact again to share it", receiver.DisplayName(), f.ID)
 }
 
-// isIDTaken reports whether m is the receiver's own memory or a live link to another owner's fact.
+// isIDTaken reports whether m is the receiver's own memory or an unended link to another owner's fact.
 func isIDTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
@@ -199,7 +199,7 @@ func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []m
 	}, nil
 }
 
-// shareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
+// newShareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
 // of a fact may queue no job.
 func (e *Sharer) shareRun(owner memory.Owner, id string, author memory.Author, factIDs ...string) memory.Run {
 	laterJob := NewJob(owner, id+"-again", factIDs...)
@@ -271,7 +271,7 @@ func requestedReceiver(owner memory.Owner, req Request) (memory.Owner, error) {
 	return receiver, nil
 }
 
-// receiversIn parses a share entry and drops invalid owners, since people can edit entries in a vault.
+// parseReceivers parses a share entry and drops invalid owners, since people can edit entries in a vault.
 func receiversIn(value string) []memory.Owner {
 	var receivers []memory.Owner
 	if json.Unmarshal([]byte(value), &receivers) != nil {
