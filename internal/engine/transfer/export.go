@@ -206,8 +206,8 @@ func (w exporter) yieldFacts(ctx context.Context, yield func(portable.Record) er
 	return w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.yieldFact(ctx, m, yield) })
 }
 
-// yieldFactsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
-// bytes each, or the facts for a past time.
+// yieldFactsByGroup yields the facts, ordered by their [portable.Group]. It reads all facts once and stores
+// only their ids, about 60 bytes each; for a past time it stores the facts.
 func (w exporter) yieldFactsByGroup(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil
