@@ -41,7 +41,7 @@ type Options struct {
 	Deadline             time.Duration // time limit of recall in a chat; with slow local models it is extended up to SlowModelDeadline
 	SlowModelDeadline    time.Duration // maximum time limit of recall in a chat with slow local models
 	Recall               RecallRules
-	LexicalScale         *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
+	LexicalScale         *RelevanceScale // replaces ScoreThreshold and Recall.Measure for a lexical embedder; nil: no replacement
 	LearnAfter           Trigger         // message after which learning starts
 	LearnModel           string          // empty: the model of the user's last chat
 	UseClientKeys        bool            // the learning model is called with the API key of the user's last chat
@@ -210,7 +210,7 @@ func (s Summaries) IsDue(oldExchanges, newExchanges int) bool {
 	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
-// SummaryJob returns the job that summarizes a conversation. cause makes the job's id unique.
+// SummaryJob returns the job that summarizes a conversation. causeID makes the job's id unique.
 func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }

@@ -118,7 +118,7 @@ func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memor
 type restoredBlocks struct {
 	blocks         []chatapi.Block // blocks of messages in the request
 	hasMemories    bool            // one of the blocks has memories
-	shownLines     map[string]bool // content of the blocks, by lineKey
+	shownLines     map[string]bool // keys of the lines in the blocks: see lineKey
 	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
 	lastHits       []memory.Hit    // memories in lastBlock
 	startsOver     bool            // the blocks were too large and are omitted

@@ -22,7 +22,7 @@ import (
 // Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
 	scope               memory.Scope        // scope of new facts
-	utterances          []extract.Utterance // guarded texts of the turns
+	utterances          []extract.Utterance // the turns' texts without injected blocks: see guardedUtterances
 	candidates          []extract.Candidate
 	dropped             []learn.DroppedCandidate
 	ruleForgetCommands  []extract.Command     // the user's forget requests, detected by rules
@@ -397,7 +397,7 @@ const (
 	maxFactSearches   = 16
 	maxSearchBytes    = 2 << 10 // maximum bytes of the text of a search
 	maxWholeTurnBytes = 80      // maximum bytes of a turn that is searched as a whole
-	maxSimilarFacts   = 8       // number of similar facts; if there are more searches, the number of searches
+	maxSimilarFacts   = 8       // maximum number of similar facts, or the number of searches if larger
 	maxPromptFacts    = 32
 )
 

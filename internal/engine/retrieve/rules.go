@@ -321,9 +321,9 @@ func (e *Retriever) ComparedScope(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope.
-// With isolated conversations, a statement changes only facts of its conversation. A fact shared by
-// another user is not compared while it is pending or hidden, or if it is about that user.
+// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope. With
+// isolated conversations, a statement changes only facts of its conversation. A fact shared by another user
+// is not compared while it is pending or hidden, or if it is about the sharing user.
 func (e *Retriever) IsComparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false

@@ -169,8 +169,8 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 	return receivers, err
 }
 
-// changeReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of the
-// share entry, or the zero Change if nothing changes.
+// updatedReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of
+// the share entry, or the zero Change if nothing changes.
 func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	receivers := receiversIn(entry.Value)
 	changedReceivers = slices.DeleteFunc(slices.Clone(changedReceivers), func(o memory.Owner) bool { return slices.Contains(receivers, o) != remove })

@@ -71,7 +71,7 @@ func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
 	return e.updateState(owner, func(p *ownerState) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds memories of a run or batch. cause makes the job's id unique.
+// EmbedJob returns the job that embeds memories of a run or batch. causeID makes the job's id unique.
 func EmbedJob(owner memory.Owner, cause string) memory.Job {
 	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
 }
