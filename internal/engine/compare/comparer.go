@@ -1,5 +1,5 @@
-// Package compare finds facts that contradict each other, and serializes writes that may
-// contradict.
+// Package compare finds facts that contradict each other, and serializes writes that may contradict each
+// other.
 package compare
 
 import (

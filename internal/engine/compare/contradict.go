@@ -14,8 +14,8 @@ import (
 
 // Conflicts returns the owner's active facts that contradict f by the rules of [learn.Reconcile]: facts with
 // the same single-valued attribute of the same subject, and opposite statements. It omits facts that are
-// visible where f is not: a fact of one project does not contradict facts of other projects. It adds the fact
-// replacedID, unless that is "".
+// visible where f is not: a fact of one project does not contradict facts of other projects. It also returns
+// the fact with the id replacedID, if that id is not empty.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, replacedID string) ([]memory.Fact, error) {
 	var neighbors []extract.Neighbour
 	var err error

@@ -176,8 +176,8 @@ func LearnedOnlyFrom(f memory.Fact, turnIDs map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turnIDs[id] })
 }
 
-// statesAny reports whether a turn or a summary states one of the facts. It skips facts without a common
-// word, since the full check is slow.
+// statesAny reports whether a turn or a summary states one of the facts. It skips facts that share no word
+// with the memory, since the full check is slow.
 func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

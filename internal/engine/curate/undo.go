@@ -128,8 +128,8 @@ func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequ
 	return UndoResult{Changes: changes, Later: LaterChanges(undone, journal)}, nil
 }
 
-// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
-// may already depend on these changes, and only separate methods check their permissions.
+// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users may
+// already depend on these changes, and an undo does not check the permissions that they need.
 func checkUndoable(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {

@@ -44,8 +44,8 @@ type ContinuationPoint struct {
 	ChainHash    string // chain hash of the turn if it is an answer, for [chatapi.Message]
 }
 
-// PointAfterAnswer returns the point after the answer with an id of the upstream. It is zero if the owner has
-// no such answer, the answer was empty, or the store did not reply in time.
+// PointAfterAnswer returns the point after the answer to which the upstream gave this id. The point is zero
+// if the owner has no such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PointAfterAnswer(ctx context.Context, owner memory.Owner, upstreamID string) ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()

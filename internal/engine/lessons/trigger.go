@@ -16,7 +16,7 @@ import (
 const LearnPrefix = "learn-"
 
 // LearnJob returns the job that learns from a conversation up to a turn. The job also updates the facts of
-// the turns movedIDs, which left or rejoined the branch.
+// the turns with the ids movedIDs, which left or rejoined the branch.
 func LearnJob(owner memory.Owner, conversation, turnID string, runAt time.Time, movedIDs ...string) memory.Job {
 	return memory.Job{
 		ID: LearnPrefix + turnID, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,

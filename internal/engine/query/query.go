@@ -127,7 +127,7 @@ func (e *Querier) openQuery(ctx context.Context, req Request, sessionID string) 
 }
 
 // answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
-// model answers; effect is what it may promise to store, learn and forget.
+// model answers; effect is what that model may promise to store, learn and forget.
 func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, effect responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
 		answer.Agents = append(answer.Agents, agentRecall)

@@ -68,9 +68,9 @@ func isShareWith(state memory.State, receiver memory.Owner) bool {
 	return state.Profile != nil && state.Profile.Status == memory.Active && slices.Contains(receiversIn(state.Profile.Value), receiver)
 }
 
-// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It returns
-// the base of the run that shares one more fact, so that two concurrent runs cannot together exceed the
-// limit.
+// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver's consent.
+// It returns the base of the run that shares one more fact, so that two concurrent runs cannot together
+// exceed the limit.
 func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {

@@ -28,8 +28,8 @@ type Sharer struct {
 }
 
 // A fact belongs to one owner, its home. Sharing creates a [memory.Link] with a copy at the receiver. A
-// profile entry at the home, the share entry, lists the receivers. [Sharer.PropagateShares] derives the
-// links from this entry and the fact, and is idempotent: a crash between the writes of the two owners
+// profile entry at the home, the share entry, lists the receivers. [Sharer.PropagateShares] derives the links
+// from this entry and the fact, and is idempotent: a crash between the writes to the two owners' memory
 // leaves a job, but no orphaned link.
 
 // BySharing is the author of changes of links. A link that another author ended is not created again.

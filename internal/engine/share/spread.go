@@ -224,8 +224,8 @@ func SharedCopy(f memory.Fact) memory.Fact {
 	return shared
 }
 
-// IsAboutHome reports whether a memory is another user's fact about that user. Such a fact says nothing
-// about its reader.
+// IsAboutHome reports whether a memory is a shared fact about the user who shared it. Such a fact says
+// nothing about its reader.
 func IsAboutHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }
