@@ -87,8 +87,7 @@ func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, sta
 }
 
 // removeFactsOf retires the facts learned from t that no other turn supports, and restores the facts that
-// they replaced, even if restored facts are retired next. Turns in movedTurns count as support of restored
-// facts.
+// they replaced, which may be retired next. Turns in movedTurns support restored facts.
 func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, movedTurns []memory.Turn) error {
 	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
@@ -233,9 +232,8 @@ func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memor
 	return e.applyChanges(ctx, job, memory.Run{ID: core.IDForKey(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// restoreChanges returns the changes that restore a fact. The restored fact replaces the fact with the id
-// replacedID and the facts that it contradicts. If one of them is newer, the restored fact is superseded
-// instead.
+// restoreChanges returns the changes that restore a fact. The fact replaces the one with the id replacedID
+// and those that it contradicts. If one of them is newer, the restored fact is superseded instead.
 func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, replacedID string) ([]memory.Change, error) {
 	next := *restoration.After.Fact
 	var contradicted []memory.Fact
