@@ -43,7 +43,7 @@ type ChatEdit struct {
 	Title          *string
 	Contexts       *[]string // ids, in the order of the prompt
 	Rules          *string
-	IdempotencyKey string // a repeated key changes nothing
+	IdempotencyKey string // an edit with a repeated key changes nothing
 }
 
 // NewChat creates an empty conversation.
@@ -84,7 +84,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 		if err != nil {
 			return err
 		}
-		if run.Base = 0; chat.Version == 0 { // a conversation that was never edited has no version of its own
+		if run.Base = 0; chat.Version == 0 { // a conversation that was never edited has no version, so the run is checked against the owner's version
 			run.Base = memory.RunBase(version)
 		}
 		state := chat.State()
@@ -141,7 +141,7 @@ func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, state *me
 	}
 	for _, id := range ids {
 		exists := slices.ContainsFunc(contexts, func(c memory.Context) bool { return c.ID == id })
-		if !exists && !slices.Contains(state.Contexts, id) { // an attached context may be deleted
+		if !exists && !slices.Contains(state.Contexts, id) { // a context that is attached already may have been deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
@@ -167,8 +167,8 @@ func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, w
 	return receipt, err
 }
 
-// tryDeleteChat deletes a conversation as it was read. It returns a Conflict after a concurrent write,
-// which could otherwise leave a turn or a summary in recall.
+// tryDeleteChat deletes a conversation with the turns and summaries that it reads. It returns a Conflict
+// after a concurrent write, which may have added a turn or a summary.
 func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, withFacts bool, author memory.Author) (memory.Receipt, error) {
 	version, err := e.Version(ctx, owner)
 	if err != nil {
@@ -217,7 +217,7 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
 }
 
-// dedupeTargets returns only the first change of each target.
+// firstChangePerTarget returns only the first change of each target.
 func dedupeTargets(changes []memory.Change) []memory.Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
@@ -235,5 +235,5 @@ type Chats struct {
 	Exchange *exchange.Exchanges
 	Curate   *curate.Curator
 
-	Replies replyLocks // admit one reply at a time to a chat
+	Replies replyLocks // admits one reply at a time to each chat
 }

@@ -86,7 +86,7 @@ func (e *Chats) Events(ctx context.Context, owner memory.Owner, chatID string, l
 // sortKey returns an event's sort key, which is also its cursor.
 func (x Event) sortKey() string {
 	runOrder := ""
-	if x.Change != nil { // order of the changes of a run
+	if x.Change != nil { // the number after the slash in the id orders the changes of a run
 		_, ordinal, _ := strings.Cut(x.ID, "/")
 		runOrder = fmt.Sprintf("%08s", ordinal)
 	}

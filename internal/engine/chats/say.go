@@ -42,7 +42,7 @@ type Message struct {
 // accept the request in this form.
 type ChatModel func(ctx context.Context, model string, chat []Message, onText func(piece string)) (chatapi.Answer, error)
 
-// Listener receives a reply piece by piece. OnRecalled and OnText are required. While they block, other
+// ReplyListener receives a reply piece by piece. OnRecalled and OnText are required. While they block, other
 // replies wait.
 type Listener struct {
 	OnRecalled func(retrieve.PromptMemory) // called once, before the first piece
@@ -341,7 +341,7 @@ func (c *pendingReply) storeAnswer(clientCtx context.Context, answer chatapi.Ans
 	if point.TurnID == "" { // the answer was not stored in time
 		return stored
 	}
-	question, _ := c.exchange.QuestionID() // on an error, no answer was stored
+	question, _ := c.exchange.QuestionID() // after an error, no stored turn has the empty id
 	turns, err := c.chats.Store.Turns(context.WithoutCancel(clientCtx), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
 		c.chats.Log.Warn("the stored turns of a chat cannot be read", "conversation", c.Chat, "err", err)

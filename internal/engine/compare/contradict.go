@@ -14,8 +14,8 @@ import (
 
 // Conflicts returns the owner's active facts that contradict f by the rules of [learn.Reconcile]: facts with
 // the same single-valued attribute of the same subject, and opposite statements. It omits facts that are
-// visible where f is not: a fact of one project does not contradict facts of other projects. It adds the fact
-// replacedID, unless that is "".
+// visible where f is not: a fact of one project does not contradict facts of other projects. It also returns
+// the fact with the id replacedID, if that id is not empty.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, replacedID string) ([]memory.Fact, error) {
 	var neighbors []extract.Neighbour
 	var err error
@@ -48,9 +48,9 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, replacedID stri
 	return out, nil
 }
 
-// ConflictsWithShared returns the owner's active facts that contradict a fact shared by another user;
-// either of the two may be the denial. The other user's statements about themselves count as statements
-// about that user.
+// ConflictsWithShared returns the owner's active facts that contradict a fact shared by another user; either
+// fact may be the negated one. The other user's statements about themselves count as statements about the
+// other user.
 func (e *Comparer) ConflictsWithShared(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
 	f := link.Fact
 	f.Scope = memory.Scope{Owner: link.Owner}
@@ -94,8 +94,8 @@ func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.IsDenial(f.Content)
 }
 
-// BaseFor returns the base of a run that activates a fact, or 0 if the fact cannot contradict. With this
-// base, the store refuses the later of two concurrent contradicting writes, which is then planned again.
+// RunBaseFor returns the base of a run that activates a fact, or 0 if the fact cannot contradict other facts.
+// Of two concurrent runs with contradicting facts, the store refuses the later, which is then planned again.
 func (e *Comparer) BaseFor(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
@@ -131,7 +131,7 @@ const (
 	maxOpposedShared = 24
 )
 
-// opposedFacts returns the facts that share words with f, if exactly one of the two denies or ends something.
+// opposedFacts returns facts that share words with f, if only one of the two denies or ends something.
 func (e *Comparer) opposedFacts(ctx context.Context, f memory.Fact, limit int) ([]extract.Neighbour, error) {
 	memories, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, WordsOnly: true, Kinds: []memory.Kind{memory.KindFact}, Limit: limit})
 	if err != nil {

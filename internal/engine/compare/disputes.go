@@ -43,7 +43,7 @@ func (e *Comparer) PendingReplacements(ctx context.Context, owner memory.Owner) 
 	return len(page.Memories), replacements, nil
 }
 
-// ProposalOf returns the change that made a fact pending, or the zero Change. It skips an undo that
+// PendingChange returns the change that made a fact pending, or the zero Change. It skips an undo that
 // restored the fact, since an undo does not contain the reason.
 func (e *Comparer) ProposalOf(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.State{Fact: m.Fact}.Target()

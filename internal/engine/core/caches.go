@@ -19,7 +19,7 @@ const maxCachedBlocks = 2048
 // CachedBlock is the block that was added to the prompt for one user turn.
 type CachedBlock struct {
 	Owner     memory.Owner
-	ChainHash string // chain hash of the user turn: of its text and all earlier turns
+	ChainHash string // hash of the user turn's text and of all earlier turns
 	Text      string
 	Hits      []memory.Hit
 	Core      recall.Core

@@ -120,8 +120,8 @@ func (f *ownerTopFacts) applyChanges(ctx context.Context, e *Core, owner memory.
 	return nil
 }
 
-// setFacts stores the facts. Only above 768 does it sort them and drop all but the best 512. It
-// reuses the values of facts that are already cached.
+// setFacts caches the facts. Above 768 facts, it sorts them and drops all but the best 512. For a fact that
+// is already cached it retains the cached [recall.CoreFact].
 func (f *ownerTopFacts) setFacts(facts []memory.Memory, now time.Time) {
 	if len(facts) > maxTopFacts*3/2 {
 		f.hasMore = true

@@ -60,8 +60,8 @@ func (l *IdleGate) Wait(ctx context.Context) {
 // warmer is a searcher that can load recent writes before a search. Warm does not block.
 type warmer interface{ Warm(memory.Owner) }
 
-// Warm loads an owner's recent writes into the index. It does nothing while questions are running,
-// because each question loads the writes itself.
+// Warm loads an owner's recent writes into the index. It does nothing while a question is waiting, because
+// each question loads the writes itself.
 func (e *Core) Warm(owner memory.Owner) {
 	if e.Idle.isBusy() {
 		return

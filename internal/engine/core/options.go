@@ -34,14 +34,14 @@ type Parts struct {
 // Options are an engine's settings. Package loci sets all fields; zero values are not defaults.
 type Options struct {
 	TopK                 int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
-	Budget               int           // size of a block, in tokens
+	Budget               int           // maximum size of a block, in tokens
 	Threshold            float64       // minimum score; negative: the calibrated value
 	EmbedderSetByProfile bool          // the settings profile names the embedder; duplicates are then found by plain cosine
 	RecencyWeight        float64       // weight of a memory's recency in its score, 0 to 1
-	Deadline             time.Duration // time limit of recall in a chat, if recall uses only words or remote models
-	SlowModelDeadline    time.Duration // time limit of recall in a chat with slow local models
+	Deadline             time.Duration // time limit of recall in a chat; with slow local models it is extended up to SlowModelDeadline
+	SlowModelDeadline    time.Duration // maximum time limit of recall in a chat with slow local models
 	Recall               RecallRules
-	LexicalScale         *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
+	LexicalScale         *RelevanceScale // replaces ScoreThreshold and Recall.Measure for a lexical embedder; nil: no replacement
 	LearnAfter           Trigger         // message after which learning starts
 	LearnModel           string          // empty: the model of the user's last chat
 	UseClientKeys        bool            // the learning model is called with the API key of the user's last chat
@@ -73,7 +73,7 @@ func (o Options) DefaultTopK(forChat bool) int {
 	return recall.DefaultSearchTopK
 }
 
-// Learning configures from which messages Loci learns, and how.
+// LearningOptions configure from which messages Loci learns, and how.
 type Learning struct {
 	MessagesPerLesson int           // number of user messages per lesson; 0 counts as 1
 	FirstExchange     int           // number of the first exchange in a conversation to learn from; 0 counts as 1
@@ -93,34 +93,34 @@ type Learning struct {
 // request is compared.
 const MaxMessages = 2000
 
-// History determines how earlier messages of a request, which did not go through Loci, are used.
+// HistoryPolicy determines how Loci uses history: earlier messages of a chat, which were sent without Loci.
 type History string
 
-// The values of History.
+// The values of HistoryPolicy.
 const (
-	AlignHistory  History = "align"  // stored, so that the chat is recognized later; "" means the same
-	RecallHistory History = "recall" // also recalled
-	LearnHistory  History = "learn"  // user messages are also learned from
+	AlignHistory  History = "align"  // history is stored, so that the chat is recognized later; "" means the same
+	RecallHistory History = "recall" // history is stored and recalled
+	LearnHistory  History = "learn"  // history is stored and recalled, and its user messages are learned from
 )
 
 // SetFlags sets the flags of a turn of history. afterObserved means that the turn follows turns that went
-// through Loci: it is then part of the user's chat and may be recalled.
+// through Loci: the turn is then part of the user's chat and may be recalled.
 func (h History) SetFlags(t *memory.Turn, afterObserved bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
 	t.History = !afterObserved && h != RecallHistory && h != LearnHistory
 }
 
-// Review determines which learned facts a person must review.
+// ReviewRules determine which learned facts a person must review.
 type Review struct {
 	Confidence float64  // review facts below this confidence, 0 to 1
 	Categories []string // review facts of these categories
 	Conflicts  bool     // review facts that would replace another fact
 }
 
-// Trigger determines after which message learning starts.
+// LearnTrigger determines after which message learning starts.
 type Trigger string
 
-// The values of Trigger.
+// The values of LearnTrigger.
 const (
 	AfterExchange Trigger = "exchange"
 	AfterUser     Trigger = "user"
@@ -161,16 +161,16 @@ const (
 	OfConversation FactScope = "conversation" // the conversation from which the fact was learned
 )
 
-// Channels determines whether a chat in a channel may use the memory of its user.
+// ChannelAccess determines whether a chat in a channel may use the memory of its user.
 type Channels string
 
-// The values of Channels. Other people's messages are never stored.
+// The values of ChannelAccess. Other people's messages are never stored.
 const (
 	ChannelsOff  Channels = "off"  // no memory
 	ChannelsRead Channels = "read" // read memory; the whole channel reads the answers
 )
 
-// Spending is the price of the learning model and a user's daily limit of tokens (UTC days). At the
+// LearningBudget is the price of the learning model and a user's daily limit of tokens (UTC days). At the
 // limit, learning stops; chats continue.
 type Spending struct {
 	InputPrice, OutputPrice float64 // per million tokens, in any currency
@@ -185,7 +185,7 @@ func (s Spending) Cost(inputTokens, outputTokens int64) float64 {
 // WaitsForSeveral reports whether learning waits for several messages or exchanges.
 func (l Learning) WaitsForSeveral() bool { return l.MessagesPerLesson > 1 || l.FirstExchange > 1 }
 
-// Summaries determines how often conversations are summarized.
+// SummaryOptions determine how often conversations are summarized.
 type Summaries struct {
 	EveryExchanges int  // number of exchanges between summaries; 0: no summaries
 	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns
@@ -210,7 +210,7 @@ func (s Summaries) IsDue(oldExchanges, newExchanges int) bool {
 	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
-// SummaryJob returns the job that summarizes a conversation. cause makes the job's id unique.
+// SummaryJob returns the job that summarizes a conversation. causeID makes the job's id unique.
 func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }

@@ -238,8 +238,8 @@ func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string
 	return page.Changes[0], nil
 }
 
-// ComparedStatuses are the statuses of facts with which a candidate is compared: live facts, and facts
-// that a person removed, which must not be learned again.
+// ComparedStatuses are the statuses of facts with which a candidate is compared: active and pending facts,
+// and facts that a person removed, which must not be learned again.
 var ComparedStatuses = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
 
 // IsLexical reports whether an embedder finds no similarity between texts without a common word.

@@ -23,17 +23,17 @@ const (
 	relayedTTL  = time.Hour
 	maxShingles = 4096
 
-	// orderTTL is the time in which a message that quotes a model's order counts as an agent's; a
-	// person may quote the order later. minOrder is the minimum length of an order in bytes, since an
-	// order may have fewer words than a shingle.
+	// orderTTL is the time in which a message that quotes a model's order counts as sent by an agent; later,
+	// a person may quote the order. minOrder is the minimum length of an order in bytes, since an order may
+	// have fewer words than a shingle.
 	orderTTL = 2 * time.Minute
 	minOrder = 24
 )
 
-// RelayedText recognizes text that Loci recently passed to or from each owner, by keyed hashes of
-// shingles. A model's answers, its orders and tool results are not the person's words, even in a
-// later message. Text that the person wrote first is still the person's. The zero value is ready to
-// use and safe for concurrent use.
+// RelayedText recognizes text that Loci recently passed to or from each owner, by keyed hashes of shingles. A
+// model's answers, its orders (instructions to other agents in tool calls) and tool results are not the
+// person's words, even in a later message. Text that the person wrote first is still the person's. The zero
+// value is ready to use and safe for concurrent use.
 type RelayedText struct {
 	mu     sync.Mutex // guards the values of owners
 	owners recent.Map[memory.Owner, *ownerRelayed]
@@ -43,7 +43,7 @@ type RelayedText struct {
 type ownerRelayed struct {
 	generations [2]map[uint64]textOrigin // the newer generation first
 	started     time.Time                // creation time of the newer generation
-	storeRead   bool                     // stored turns have been added
+	storeRead   bool                     // true once the stored turns were added
 }
 
 // textOrigin is the origin of a text: the person, a model or tool, or a model's order to an agent.

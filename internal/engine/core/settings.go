@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keys of profile entries by which a user configures learning. An entry for a project, with the suffix
-// "@" and the project's name, takes precedence. An entry of the global pool is used last.
+// Keys of profile entries by which a user configures learning. An entry for a project, with the suffix "@"
+// and the project's name, takes precedence. Without either entry, the global pool's entry applies.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
 	EntryInstructions = "learn.instructions" // facts to remember and to ignore, in plain language

@@ -112,7 +112,7 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns a request's mode in a channel: read, or off if channels do not read or if it asks to write.
+// Mode returns a request's mode in a channel: off without ChannelsRead or for off and write, else read.
 func (c Channels) Mode(requested string) string {
 	if c != ChannelsRead || requested == chatapi.ModeOff || requested == chatapi.ModeWrite {
 		return chatapi.ModeOff
@@ -140,12 +140,12 @@ func ErrErased(target string) error {
 	return memory.Errorf(memory.Conflict, "%s was erased: its text cannot be restored", strings.Replace(target, ":", " ", 1))
 }
 
-// Upkeep configures which memories are removed from recall automatically. Removed memories stay in the
+// UpkeepOptions configure which memories are removed from recall automatically. Removed memories stay in the
 // history and can be restored. Facts that a person wrote, approved or pinned are never removed.
 type Upkeep struct {
 	UserLimit         int           // maximum number of a user's facts and turns; 0: unlimited
 	ConversationLimit int           // maximum number of a conversation's turns and facts; 0: unlimited
-	HalfLife          time.Duration // time in which a fact that is not repeated loses half its confidence; 0: never
+	HalfLife          time.Duration // time in which a fact that is not stated again loses half its confidence; 0: never
 }
 
 // MaxUpkeepChanges bounds the changes of a transaction, so that other writers do not wait for long.
@@ -161,7 +161,7 @@ func (e *Core) UpkeepJobs(owner memory.Owner, runID, conversation string) []memo
 	return out
 }
 
-// fadedConfidence is the confidence below which a fact that was not repeated is removed.
+// fadedConfidence is the confidence below which a fact that was not stated again is removed.
 const fadedConfidence = 0.2
 
 // RemovalReason returns why a fact is removed from recall, or "" if it is retained.

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Edit is a person's edit of a fact. A nil field leaves the fact's field unchanged.
+// FactEdit is a person's edit of a fact. A nil field leaves the fact's field unchanged.
 type Edit struct {
 	Content    *string
 	Category   *string
@@ -26,7 +26,7 @@ type Edit struct {
 	IdempotencyKey string // a repeated key returns the first result
 }
 
-// EditFact changes a live fact in place. New text supersedes the facts that it contradicts.
+// EditFact changes an active or pending fact in place. New text supersedes the facts that it contradicts.
 func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	return e.changeFact(ctx, owner, id, edit.IdempotencyKey, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
@@ -122,9 +122,9 @@ func (e *Curator) changeFact(ctx context.Context, owner memory.Owner, id, key st
 	return next, nil
 }
 
-// PrepareRevision completes next, the new state of the fact previous. It adds the vector of new text to run
-// and, for a restored or reworded fact, the base and the ids of answers that repeat superseded facts.
-// It returns the changes that supersede the facts that next contradicts.
+// PrepareRevision completes next, which is the new state of the fact in previous. It adds to run the vector
+// of a new text and, for a restored or reworded fact, the base and the ids of answers that repeat superseded
+// facts. It returns the changes that supersede the facts that next contradicts.
 func (e *Curator) PrepareRevision(ctx context.Context, run *memory.Run, previous memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
 	var err error
 	next.UpdatedAt = e.Time()
@@ -156,7 +156,7 @@ func (e *Curator) firstResult(ctx context.Context, owner memory.Owner, id string
 	return e.Fact(ctx, owner, id)
 }
 
-// IsNewText reports whether no live, rejected or forgotten fact of the scope has this text. If the
+// IsNewText reports whether no active, pending, rejected or forgotten fact of the scope has this text. If the
 // facts cannot be read, it returns false.
 func (e *Curator) IsNewText(ctx context.Context, scope memory.Scope, content string) bool {
 	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(content), Statuses: core.ComparedStatuses})

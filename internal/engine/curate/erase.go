@@ -136,8 +136,8 @@ func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, era
 	return mentions, nil
 }
 
-// addAnswers adds to the set the answers to its turns of a conversation, if they use one of the turn's words:
-// such an answer repeats the turn.
+// addRepeatingAnswers adds to result a conversation's answers to turns in result. An answer is added only if
+// it uses one of the turn's words, and therefore repeats the turn.
 func (e *Curator) addAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.AllStatuses})
 	if err != nil {
@@ -176,8 +176,8 @@ func LearnedOnlyFrom(f memory.Fact, turnIDs map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turnIDs[id] })
 }
 
-// statesAny reports whether a turn or a summary states one of the facts. It skips facts without a common
-// word, since the full check is slow.
+// statesAny reports whether a turn or a summary states one of the facts. It skips facts that share no word
+// with the memory, since the full check is slow.
 func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

@@ -35,9 +35,9 @@ type FactInput struct {
 	IdempotencyKey string // a repeated key returns the first result
 }
 
-// Remember adds a fact from a person or program. If a live fact of the same scope has the same text,
-// Remember merges the input into that fact, and created is false. The new fact supersedes the facts that
-// it contradicts. A model's fact may become pending: see reviewReason.
+// Remember adds a fact from a person or program. If an active or pending fact of the same scope has the same
+// text, Remember merges the input into that fact, and created is false. The new fact supersedes the facts
+// that it contradicts. A model's fact may become pending: see reviewReason.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, input FactInput, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -129,9 +129,9 @@ func ReplacedFacts(ctx context.Context, e *core.Core, f memory.Fact) (replaced [
 // observationInterval is the interval after which a repeated input counts as a new observation.
 const observationInterval = time.Minute
 
-// mergeRepeated merges a repeated input into the live fact with the same text: tags, other fields and the
-// time of observation. A person's input approves a pending fact. It returns a Conflict if the fact is no
-// longer live.
+// mergeRepeated merges a repeated input into the active or pending fact with the same text: tags, other
+// fields and the time of observation. A person's input approves a pending fact. It returns a Conflict if the
+// fact is no longer active or pending.
 func (e *Curator) mergeRepeated(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
 	existing, err := e.factWithText(ctx, next)
 	if err != nil {
@@ -234,7 +234,7 @@ func NormalizeTags(tags []string) []string {
 	return normalized
 }
 
-// factWithText returns the live fact with the text and scope of f.
+// factWithText returns the active or pending fact with the text and scope of f.
 func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
@@ -319,7 +319,7 @@ func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, contradicted 
 	return ""
 }
 
-// hasLiveDuplicate reports whether a live fact has the same text and scope.
+// hasLiveDuplicate reports whether an active or pending fact has the same text and scope.
 func (e *Curator) hasLiveDuplicate(ctx context.Context, f memory.Fact) bool {
 	_, err := e.factWithText(ctx, f)
 	return err == nil

@@ -30,7 +30,7 @@ const (
 	maxUses     = 10   // maximum number of uses of a fact that a write counts
 )
 
-// Rate changes the confidence of a live fact by a person's verdict. The change can be undone.
+// Rate changes the confidence of an active or pending fact by a person's verdict. The change can be undone.
 func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, verdict Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.changeFact(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
@@ -58,7 +58,7 @@ type FactUses struct {
 	byOwner recent.Map[memory.Owner, map[string]int]
 }
 
-// Add counts the hits that an answer used.
+// AddHits counts the hits that an answer used.
 func (u *FactUses) Add(owner memory.Owner, hits []memory.Hit) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if counts == nil {
@@ -73,7 +73,7 @@ func (u *FactUses) Add(owner memory.Owner, hits []memory.Hit) {
 	})
 }
 
-// Take returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
+// TakeCounts returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
 func (u *FactUses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if len(counts) < minFacts {

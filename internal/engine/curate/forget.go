@@ -50,8 +50,8 @@ func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, runID 
 	return receipt, err
 }
 
-// ForgetChanges returns the changes that forget memories, the turns that repeat them and the summaries
-// of both, and the jobs to queue.
+// ForgetChanges returns the changes that forget memories, the turns that repeat them and the summaries of
+// their conversations, and the jobs to queue.
 func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, runID string, memories []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(memories) {
 		if m.Fact == nil || m.Link != nil {

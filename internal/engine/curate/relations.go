@@ -72,10 +72,10 @@ func (e *Curator) Relation(ctx context.Context, owner memory.Owner, fromID, toID
 	return memory.Relation{}, memory.Errorf(memory.NotFound, "no such relation")
 }
 
-// Related is a fact with the facts that relations connect to it.
+// RelationGraph is a fact with the facts that relations connect to it.
 type Related struct {
 	Facts     []memory.Fact     // the requested fact first, then by distance
-	Distances []int             // distance of each fact in relations; 0 for the requested fact
+	Distances []int             // number of relations between the requested fact and each fact, in the order of Facts
 	Relations []memory.Relation // relations between these facts, without duplicates
 	HasMore   bool              // true if the limit excluded facts
 }
@@ -195,7 +195,7 @@ func (e *Curator) DerivedRelations(ctx context.Context, owner memory.Owner, id s
 			relation.Kind = memory.Refines
 		case c.Action == memory.ActionReplace && old.SupersededBy == next.ID:
 			relation.Kind = memory.Follows
-		default: // the change was undone or decided by a person, so it gives no relation
+		default: // the change was undone or decided by a person, so no relation is derived from it
 			continue
 		}
 		out = append(out, DerivedRelation{relation, *m.Fact})

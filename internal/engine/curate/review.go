@@ -173,7 +173,7 @@ type judgementBatch struct {
 	engine             *Curator
 	owner              memory.Owner
 	author             memory.Author
-	handled            map[string]bool // ids of judged or replaced facts
+	handled            map[string]bool // ids of facts that were judged or replaced
 	replacements       []memory.Change // changes of replaced facts; applied first, so that their texts can be reused
 	changes            []memory.Change
 	vectors            []memory.Vector
@@ -259,7 +259,7 @@ func errInvalidJudgement(action memory.Action) error {
 	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", action)
 }
 
-// endOlder ends the older of two contradicting facts that are approved together.
+// endOlderFacts ends the older of two contradicting facts that are approved together.
 func (j *judgementBatch) endOlder(f *memory.Fact) {
 	for _, m := range j.judged[:len(j.judged)-1] {
 		if m.Link != nil {

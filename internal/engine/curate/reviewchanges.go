@@ -59,7 +59,7 @@ func (e *Curator) ReviewChanges(ctx context.Context, owner memory.Owner, runID s
 	}), jobs, nil
 }
 
-// isHeldForReview reports whether a fact waits for review by a setting, or was rejected by a person.
+// isHeldForReview reports whether a fact waits for review because of a setting, or was rejected by a person.
 func isHeldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil

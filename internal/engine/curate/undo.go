@@ -14,9 +14,9 @@ import (
 
 // UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
-	Change         string    // id of a change
-	Run            string    // id of a run
-	ToTime         time.Time // undo all changes recorded later
+	Change         string    // id of the change to undo
+	Run            string    // id of the run to undo
+	ToTime         time.Time // undo all changes recorded after this time
 	Cascade        bool      // also undo later changes of the same targets
 	DryRun         bool      // return the planned changes without applying them
 	IdempotencyKey string
@@ -34,8 +34,8 @@ type UndoResult struct {
 // Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the same
 // memories cause a Conflict, unless Cascade reverts them too.
 //
-// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause a
-// Conflict, but an undo with ToTime skips them, and changes made only because a chat switched branches.
+// Three kinds of changes cannot be undone and cause a Conflict: erasures, sharing, and closing or opening an
+// owner. An undo with ToTime skips them, and changes made only because a chat switched branches.
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
 	ctx = memory.ForWrite(ctx)
 	criteria := 0
@@ -128,8 +128,8 @@ func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequ
 	return UndoResult{Changes: changes, Later: LaterChanges(undone, journal)}, nil
 }
 
-// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
-// may already depend on these changes, and only separate methods check their permissions.
+// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users may
+// already depend on these changes, and an undo does not check the permissions that they need.
 func checkUndoable(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
@@ -143,8 +143,8 @@ func checkUndoable(changes []memory.Change) error {
 	return nil
 }
 
-// withoutRefused removes the changes that [checkUndoable] refuses. If the owner was closed or opened, it
-// also removes the change of the owner's pause, which was part of closing or opening.
+// withoutRefused removes the changes for which [checkUndoable] returns an error. If the owner was closed or
+// opened, it also removes the change of the owner's pause, which was part of closing or opening.
 func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
@@ -152,8 +152,8 @@ func withoutRefused(changes []memory.Change) []memory.Change {
 	})
 }
 
-// checkErased returns a [memory.Conflict] for changes of an erased memory, including one with an
-// interrupted erasure, which removed only the journal's text: see [memory.Eraser].
+// checkErased returns a [memory.Conflict] for changes of an erased memory. A memory also counts as erased if
+// its erasure stopped after the journal's text was removed: see [memory.Eraser].
 func checkErased(changes []memory.Change, erasedTargets map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
@@ -179,8 +179,8 @@ func undoableChanges(changes []memory.Change, erasedTargets map[string]bool) []m
 	})
 }
 
-// LaterChanges returns the changes of a journal, newest first, that followed the undone changes of the same
-// targets. Both facts of a replacement count as one target.
+// LaterChanges returns the changes in journal (newest first) that were made to the targets of undone after
+// those changes. Both facts of a replacement count as one target.
 func LaterChanges(undone, journal []memory.Change) []memory.Change {
 	if len(undone) == len(journal) {
 		return nil

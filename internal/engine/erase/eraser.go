@@ -33,7 +33,7 @@ type ErasureReport struct {
 	ClosedAt     time.Time      // when the owner was closed
 	Runs         []string       // ids of runs that removed text, in order; empty if there was no text
 	CountByKind  map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
-	ErasedLinks  int            // number of copies of the owner's facts at other owners
+	ErasedLinks  int            // number of other owners' links to the owner's facts whose text was removed
 	ErasedTraces int            // number of other users' traces with facts from a pool or the global owner
 	AuditEntries int            // number of audit entries from which the owner's name was removed
 
@@ -145,8 +145,8 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	return errors.Join(err, e.Share.QueueMissedShares(ctx, owner))
 }
 
-// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet. It
-// queues the jobs that search for remaining text. The store then refuses other writes.
+// closeOwner closes an owner by the profile entry [core.ClosedKey], and pauses chats on servers that have not
+// read the entry yet. It queues the jobs that search for remaining text. The store then refuses other writes.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.Time()
 	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
@@ -168,14 +168,14 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 	if err := e.SetPause(ctx, owner, core.PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
-	e.ClosedOwners.Set(owner, true, now) // stops running work before the mark is written
+	e.ClosedOwners.Set(owner, true, now) // stops running work before the entry is written
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
 	_, err = core.ApplyOrRestore(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
-// eraseJobs returns the jobs that search for remaining text. mark identifies the erasure.
+// newEraseJobs returns the jobs that search for remaining text. closedValue is the value of core.ClosedKey.
 func eraseJobs(owner memory.Owner, runID, mark string, now time.Time) []memory.Job {
 	var out []memory.Job
 	for _, delay := range ResumeDelays {

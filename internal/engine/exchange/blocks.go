@@ -27,8 +27,8 @@ type BlockRecord struct {
 	Lines   []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of stored blocks: the bytes of one record, and the bytes of all blocks of a request per token
-// of a block's budget. Above the second bound, a request omits the earlier blocks and starts over.
+// Bounds of stored blocks: the bytes of one record; and the bytes of all blocks of a request, for each token
+// of one block's budget. Above the second bound, a request omits the earlier blocks and starts over.
 const (
 	maxRecordBytes     = 64 << 10
 	blockBytesPerToken = 8
@@ -118,7 +118,7 @@ func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memor
 type restoredBlocks struct {
 	blocks         []chatapi.Block // blocks of messages in the request
 	hasMemories    bool            // one of the blocks has memories
-	shownLines     map[string]bool // content of the blocks, by lineKey
+	shownLines     map[string]bool // keys of the lines in the blocks: see lineKey
 	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
 	lastHits       []memory.Hit    // memories in lastBlock
 	startsOver     bool            // the blocks were too large and are omitted
@@ -137,7 +137,7 @@ func (b *restoredBlocks) hasLine(l recall.Line, content string) bool {
 	return b.shownLines[lineKey(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, content+"\n") })
 }
 
-// lineKey identifies a line's content by its memory and the disputing fact.
+// lineKey identifies a line's content by its memory and the fact that disputes the memory.
 func lineKey(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {

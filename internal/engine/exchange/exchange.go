@@ -33,12 +33,12 @@ type Incoming struct {
 	Chat           *chatapi.Chat
 	Extras         chatapi.Extras
 	ChatID         string         // id of the conversation in a front end that resends the whole conversation
-	AfterTurn      string         // id of the turn before the request; "": the client does not name it
-	FirstMessage   int            // index of the first message after that turn
+	AfterTurn      string         // id of the turn before the request's new messages; "": the client does not name it
+	FirstMessage   int            // index in Chat of the first message after the turn AfterTurnID
 	AnswerID       string         // the client's id for the answer, for later requests; "": none
 	IdempotencyKey string         // the client's idempotency key, the same for a retry; "": none
 	IsRetry        bool           // the client marks the request as a retry
-	IsOwnChat      bool           // the chat is one of Loci's own, which add rules and documents outside the block
+	IsOwnChat      bool           // the chat is one of Loci's own (package chats), which adds rules and documents outside the block
 	CanNameAnswer  bool           // a later request may refer to the answer by its id
 	DisplayName    string         // the owner's display name in the client; "": unknown
 	TimeZone       *time.Location // the client's time zone; nil: unknown

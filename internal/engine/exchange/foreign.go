@@ -13,9 +13,9 @@ import (
 // maxRecognizedTurns bounds the stored turns that are read to recognize relayed text.
 const maxRecognizedTurns = 100
 
-// markForeign marks text that the person did not write in the messages since the last answer: text that
-// Loci relayed, and lines that recur in the person's conversations. It skips lookups that do not finish
-// in time.
+// markForeignText marks text that the person did not write in the messages since the last answer: text that
+// Loci relayed, and lines that recur in the person's conversations. It skips lookups that do not finish in
+// time.
 func (x *Exchange) markForeign(ctx context.Context) error {
 	chat, owner, relayed := x.Incoming.Chat, x.Incoming.Owner, &x.exchanges.Blocks.Relayed
 	err := relayed.AddStoredTurns(owner, x.exchanges.Time(), func() ([]memory.Memory, error) {

@@ -21,7 +21,7 @@ import (
 type IngestRequest struct {
 	Conversation    string // id; "": a new conversation
 	Project         string
-	ParentRef       *string // Ref of the message before the first one; "": the beginning; nil: the last stored message
+	ParentRef       *string // Ref of the stored message before Messages; "": Messages begin the conversation; nil: the last stored message
 	Messages        []Message
 	Learn           bool // learn from the messages
 	WaitForLearning bool // wait until learning is done
@@ -121,9 +121,9 @@ func (e *Exchanges) newTurns(owner memory.Owner, req IngestRequest) ([]memory.Tu
 	return turns, nil
 }
 
-// planIngest creates the batch of a request's turns. With a parent, the turns follow the parent: stored
-// turns are recognized, and other turns after the parent leave the current branch. Without a parent,
-// the turns are appended. resumed reports that some turns may be stored already.
+// planIngest creates the batch of a request's turns. With ParentRef, the turns follow that parent: stored
+// turns are recognized, and other turns after the parent leave the current branch. Without ParentRef, the
+// turns are appended. isResumed reports that some turns may be stored already.
 func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req IngestRequest, turns []memory.Turn, resumed bool, result *IngestResult) (batch turnBatch, err error) {
 	stored, parent := thread.Candidate{}, ""
 	if req.ParentRef != nil && req.Conversation != "" {
@@ -158,7 +158,7 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 	for _, p := range alignment.NewTurns {
 		t := remaining[p.MessageIndex]
 		if t.Index, t.Chain = p.TurnIndex, p.Chain; hasParent {
-			t.ID = "" // so that equal concurrent requests write only one turn
+			t.ID = "" // [turnBatch.add] derives the id, so that equal concurrent requests write only one turn
 		}
 		redact := req.Learn && batch.isOffTheRecord(t.Role, t.Content) // without learning, store verbatim
 		ids[p.MessageIndex] = batch.add(t, redact).ID
@@ -273,14 +273,14 @@ func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, jobID st
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-learned: // possibly from this job, which then ends soon
+		case <-learned: // a lesson ended, possibly this job's; the job itself ends soon after
 			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
 }
 
-// learnedFacts returns the live facts learned from these turns, without duplicates.
+// learnedFacts returns the active and pending facts learned from these turns, without duplicates.
 func (e *Exchanges) learnedFacts(ctx context.Context, owner memory.Owner, turnIDs []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}

@@ -28,8 +28,8 @@ var modes = map[string]memoryMode{
 	chatapi.ModeOff:       {storesTurns: true},
 }
 
-// modeOf returns a request's mode without pauses. For a channel nothing is stored; for a temporary chat
-// nothing is stored unless the request sets memory_mode.
+// modeOf returns a request's mode before a pause restricts it. For a channel nothing is stored; for a
+// temporary chat nothing is stored unless the request sets memory_mode.
 func (e *Exchanges) modeOf(in Incoming) memoryMode {
 	requested := in.Extras.Mode
 	if in.isTemporary() && requested == "" {

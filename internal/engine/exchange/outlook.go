@@ -65,7 +65,7 @@ func (x *Exchange) describeForgetRequests(ctx context.Context, allowsForget bool
 	return strings.Join(subjects, ", "), count, nil
 }
 
-// countToForget returns the number of memories that a forget request will retire. Earlier requests and
+// countToForget returns the number of memories that a forget request will retire. Earlier forget requests and
 // the built-in model's answers, which repeat memories, are not counted.
 func (x *Exchange) countToForget(ctx context.Context, command extract.Command) (int, error) {
 	memories, err := x.exchanges.Curate.FindToForget(ctx, memory.Scope{Owner: x.Incoming.Owner, Project: x.Incoming.Extras.Project}, command)
@@ -79,7 +79,7 @@ func (x *Exchange) countToForget(ctx context.Context, command extract.Command) (
 		return len(learn.MemoryRequestsIn(*m.Turn).ForgetCommands) > 0
 	})
 	if command.OffTheRecord {
-		return len(memories) + 1, nil // includes the current message
+		return len(memories) + 1, nil // the current message counts too
 	}
 	return len(memories), nil
 }

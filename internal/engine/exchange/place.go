@@ -25,7 +25,7 @@ type Placement struct {
 	contexts     []memory.Context // contexts attached to the conversation
 	rules        string           // the user's rules for the conversation
 	request      thread.Request   // the request's messages, to align
-	soleTurnID   string           // turn id of a message without history; "": the request has history
+	soleTurnID   string           // turn id of a single message that was sent without history; "": the request has history
 	askedTurn    memory.Turn      // the last user message as stored, or only its chain hash: see askedTurn
 	restored     restoredBlocks   // restored blocks of earlier requests
 	restoreErr   error            // why restoring the blocks failed; nil: it did not
@@ -44,14 +44,14 @@ type ContinuationPoint struct {
 	ChainHash    string // chain hash of the turn if it is an answer, for [chatapi.Message]
 }
 
-// PointAfterAnswer returns the point after the answer with an id of the upstream. It is zero if the owner has
-// no such answer, the answer was empty, or the store did not reply in time.
+// PointAfterAnswer returns the point after the answer to which the upstream gave this id. The point is zero
+// if the owner has no such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PointAfterAnswer(ctx context.Context, owner memory.Owner, upstreamID string) ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	memories, err := e.Store.Get(ctx, owner, answerID(owner, upstreamID))
 	if err != nil {
-		e.Log.Warn("could not look up the previous answer that a chat continues", "user", owner.Name(), "err", err)
+		e.Log.Warn("could not look up the earlier answer that a request continues", "user", owner.Name(), "err", err)
 	}
 	if len(memories) == 0 || memories[0].Turn == nil {
 		return ContinuationPoint{}
@@ -72,7 +72,7 @@ func (e *Exchanges) PointsAfterItems(ctx context.Context, owner memory.Owner, it
 		Refs: itemIDs, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
-		e.Log.Warn("could not look up the answers that a chat refers to", "user", owner.Name(), "err", err)
+		e.Log.Warn("could not look up the earlier answers that a request names", "user", owner.Name(), "err", err)
 	}
 	slices.SortStableFunc(turns, func(a, b memory.Turn) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	points := map[string]ContinuationPoint{}
@@ -152,8 +152,8 @@ func makeTitle(c *chatapi.Chat, redactPersonal bool) string {
 	return ""
 }
 
-// identifyMessage returns the turn id of a message without history, derived from the client's key or new. If
-// the request names no conversation, the key or an unknown answer id also identifies the conversation.
+// identifyMessage returns the turn id of a message without history: derived from the client's key, or a new
+// id. If id is "", it also derives the conversation's id from the key or from an unknown answer id.
 func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, soleTurnID string) {
 	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessageIndex() >= 0 && x.Incoming.AfterTurn == ""
 	if hasNoHistory {

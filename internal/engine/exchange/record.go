@@ -124,7 +124,7 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 		if message.Role != memory.RoleTool {
 			t.Content = x.exchanges.StoredText(message.Text, x.cutMarks[position.MessageIndex])
 		}
-		if t.Content != message.Text { // the ranges no longer fit, so all text from the first foreign range on counts as foreign
+		if t.Content != message.Text { // Foreign does not fit the stored text, so all text after the start of its first range counts as foreign
 			t.Foreign = ""
 			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
@@ -252,7 +252,7 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 		reply := alignment.AlignAnswer(answer.Digest)
 		leavingIDs, rejoiningIDs := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
 		questionRemoved := len(alignment.NewTurns) > 0                                                              // another request removed the question
-		onBranch := !alignment.UserContinued() && !(clientDisconnected && (questionRemoved || len(leavingIDs) > 0)) // false: the answer is on a side branch
+		onBranch := !alignment.UserContinued() && !(clientDisconnected && (questionRemoved || len(leavingIDs) > 0)) // false: the answer starts or extends a side branch
 		questionTurn := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.turnID }); i >= 0 {
 			questionTurn = turns[i]

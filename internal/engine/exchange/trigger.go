@@ -44,8 +44,8 @@ func (x *Exchange) questionJobs(ctx context.Context, q storedQuestion, now time.
 	return []memory.Job{x.exchanges.Lessons.IdleLearnJob(x.Incoming.Owner, q.conversation.ID, first, now)}, nil
 }
 
-// answerJobs returns the job that is stored with an answer. The job learns from the exchange if there are
-// enough messages, if the user addressed memory, or if facts were learned from turns that moved.
+// answerJobs returns the job that is stored with an answer. The job learns from the exchange if one is due:
+// after enough messages, after a request to remember or forget, or if moved turns were learned from.
 func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, movedIDs []string, exchangeCount int, now time.Time) ([]memory.Job, error) {
 	turnID, settings := q.newTurnID, x.exchanges.Opts.Learn
 	if turnID == "" && len(movedIDs) > 0 && !x.hasOnlyToolResults() {

@@ -120,8 +120,8 @@ func (e *Exchanges) writeBatch(ctx context.Context, owner memory.Owner, conversa
 	})
 }
 
-// redactForgotten redacts new turns of history that the owner has forgotten or erased. Without it, a
-// client that sends an old chat with a new id would restore the text.
+// redactForgotten redacts new turns of history that the owner has forgotten or erased. Otherwise, a client
+// that sends an old chat with a new id would restore the text.
 func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, batch *turnBatch, alignment thread.Alignment) error {
 	var history []memory.Turn
 	var positions []int

@@ -87,7 +87,7 @@ func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, sta
 }
 
 // removeFactsOf retires the facts learned from t that no other turn supports, and restores the facts that
-// they replaced, even if those are retired next. Turns in movedTurns support restored facts.
+// they replaced, which may be retired next. Turns in movedTurns support restored facts.
 func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, movedTurns []memory.Turn) error {
 	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
@@ -232,8 +232,8 @@ func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memor
 	return e.applyChanges(ctx, job, memory.Run{ID: core.IDForKey(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// restoreChanges returns the changes that restore a fact. It replaces the fact replacedID and the facts that
-// it contradicts. If one of these facts is newer, the restored fact is superseded instead.
+// restoreChanges returns the changes that restore a fact. The fact replaces the one with the id replacedID
+// and those that it contradicts. If one of them is newer, the restored fact is superseded instead.
 func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, replacedID string) ([]memory.Change, error) {
 	next := *restoration.After.Fact
 	var contradicted []memory.Fact
@@ -320,7 +320,7 @@ func (s branchTurns) isWithdrawn(t memory.Turn) bool {
 	return t.Status == memory.Replaced && s.latestVersion[string(t.Role)+"\n"+t.Parent] > t.Version && !s.currentKeys[TurnKey(t)]
 }
 
-// copies returns the turn and the replaced turns with the same text, all with the status of t: facts
+// copiesOf returns the turn and the replaced turns with the same text, all with the status of t: facts
 // learned from a copy are retired and restored with t.
 func (s branchTurns) copies(t memory.Turn) []memory.Turn {
 	turns := []memory.Turn{t}

@@ -5,7 +5,7 @@ import "sync"
 // broadcast wakes all waiting goroutines. The zero value is ready to use.
 type broadcast struct {
 	mu   sync.Mutex    // guards next
-	next chan struct{} // closed by the next Ring; nil: nobody waits
+	next chan struct{} // closed by the next call of Ring; nil: nobody waits
 }
 
 // Next returns a channel that the next call of Ring closes.

@@ -46,7 +46,7 @@ func (e extractor) dropContextCopies(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// quoteOf returns the text from which a candidate was learned, or "" if unknown.
+// sourceText returns the text from which a candidate was learned, or "" if unknown.
 func (l Lesson) quoteOf(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
@@ -58,7 +58,7 @@ func (l Lesson) quoteOf(c extract.Candidate) string {
 	return content[c.Span.Start:c.Span.End]
 }
 
-// similarContext returns the name of a context with a passage similar to a candidate, or "".
+// similarContextName returns the name of a context with a passage similar to a candidate, or "".
 func (e extractor) similarContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	vector, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || vector == nil {

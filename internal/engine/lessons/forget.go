@@ -67,7 +67,7 @@ func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, command extrac
 // ForgetPrefix is the id prefix of jobs that only forget. They also run while learning is paused.
 const ForgetPrefix = "forget-"
 
-// forgetOnly handles jobs that only forget. It is idempotent.
+// handleForgetJob handles jobs that only forget. It is idempotent.
 func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
@@ -77,7 +77,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completi
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // otherwise guardTurns drops the turn
+		turns[i].NoLearn = false // otherwise guardedUtterances drops the turn
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},

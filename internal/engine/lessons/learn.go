@@ -24,8 +24,8 @@ const (
 	maxChunkBytes = 24 << 10
 
 	// maxModelAttempts is the number of a job's attempts with a failing model before the rules learn instead:
-	// all but the last, at least ten minutes. A job's age is no criterion, since it may have waited in the
-	// queue.
+	// all but the last. They span at least ten minutes. The job's age does not count, since it may have
+	// waited in the queue.
 	maxModelAttempts = memory.MaxAttempts - 1
 
 	// maxHalvings bounds how often failed attempts halve the input of a model call, for slow models.
@@ -325,7 +325,7 @@ func (e *Learner) decisions(ctx context.Context, l Lesson, candidates []extract.
 	}
 	decisions, err := askModel(ctx, l.scope.Owner, candidates)
 	if err != nil {
-		e.Log.Warn("the model could not reconcile facts; the rules do it", "err", err)
+		e.Log.Warn("the model could not reconcile facts; the rules reconcile them", "err", err)
 		return learn.Reconcile(candidates)
 	}
 	return decisions
@@ -371,7 +371,7 @@ func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.O
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.FactText, Action: o.Action, TargetID: o.TargetID, Reason: o.Reason}
-		if o.Action == "reinforce" { // the event's word, even if the stored fact changes
+		if o.Action == "reinforce" { // the event's name for a repeated fact, even if the stored fact changes
 			d.Action, d.Reason = "ignore", obs.ReasonRedundant
 		}
 		if !e.Opts.LogContent {

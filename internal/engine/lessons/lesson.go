@@ -22,7 +22,7 @@ import (
 // Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
 	scope               memory.Scope        // scope of new facts
-	utterances          []extract.Utterance // guarded texts of the turns
+	utterances          []extract.Utterance // the turns' texts without injected blocks: see guardedUtterances
 	candidates          []extract.Candidate
 	dropped             []learn.DroppedCandidate
 	ruleForgetCommands  []extract.Command     // the user's forget requests, detected by rules
@@ -145,7 +145,7 @@ func (e extractor) addGroundTexts(owner memory.Owner, utterances []extract.Utter
 				s.EarlierMessages = append(s.EarlierMessages, t.Text)
 			}
 		}
-		if s.EarlierMessages == nil { // the conversation is read from its beginning
+		if s.EarlierMessages == nil { // no earlier turns: the utterances begin the conversation
 			for _, o := range utterances[:i] {
 				s.EarlierMessages = append(s.EarlierMessages, o.AnsweredMessage, o.Text)
 			}
@@ -272,7 +272,7 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 // turnBlocks are the cached blocks of a chunk's turns.
 type turnBlocks struct {
 	texts      []string
-	addedCount int             // number of blocks added to injected
+	addedCount int             // number of blocks added to detector
 	injected   *learn.Injected // detector of the added blocks; nil: no block was added
 }
 
@@ -386,7 +386,7 @@ func (e extractor) guardedContext(owner memory.Owner, turns []memory.Turn) []ext
 	return guardTurns(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, IncludeOtherSpeakers: true, InjectedUpTo: e.loadBlocks(owner, turns).detectorUpTo})
 }
 
-// guardTurns returns the turns' texts without injected blocks and, if so configured, without personal data.
+// guardedUtterances returns the turns' texts without injected blocks and, if opts say so, personal data.
 func guardTurns(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []extract.Utterance {
 	opts.BlankPersonal, opts.FenceBegin, opts.FenceEnd = e.Opts.Learn.RedactPersonal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, opts)
@@ -397,7 +397,7 @@ const (
 	maxFactSearches   = 16
 	maxSearchBytes    = 2 << 10 // maximum bytes of the text of a search
 	maxWholeTurnBytes = 80      // maximum bytes of a turn that is searched as a whole
-	maxSimilarFacts   = 8       // number of similar facts; if there are more searches, the number of searches
+	maxSimilarFacts   = 8       // maximum number of similar facts, or the number of searches if larger
 	maxPromptFacts    = 32
 )
 

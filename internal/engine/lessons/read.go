@@ -24,7 +24,7 @@ func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, e
 	return slices.DeleteFunc(unfinished, func(j memory.Job) bool { return redundant[j.ID] }), nil
 }
 
-// markProjectFacts sets for each candidate whether the fact is valid in all projects or only in the lesson's.
+// markProjectFacts sets InAllProjects to false for candidates that are valid only in the lesson's project.
 func (e *Learner) markProjectFacts(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return

@@ -55,7 +55,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 	return jobs.Applied, nil
 }
 
-// blankUnapproved blanks sentences of pending or rejected facts, so that no summary states these facts.
+// blankUnapprovedFacts blanks sentences of pending or rejected facts, so that no summary states these facts.
 func (e *Learner) blankUnapproved(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
@@ -82,7 +82,7 @@ func (e *Learner) summaryText(ctx context.Context, owner memory.Owner, utterance
 		if err == nil || errors.As(err, &putOff) {
 			return content, author, err
 		}
-		e.Log.Warn("the model could not summarize; the rules do it", "err", err)
+		e.Log.Warn("the model could not summarize; the rules summarize instead", "err", err)
 	}
 	return learn.Summarize(utterances, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }

@@ -16,7 +16,7 @@ import (
 const LearnPrefix = "learn-"
 
 // LearnJob returns the job that learns from a conversation up to a turn. The job also updates the facts of
-// the turns movedIDs, which left or rejoined the branch.
+// the turns with the ids movedIDs, which left or rejoined the branch.
 func LearnJob(owner memory.Owner, conversation, turnID string, runAt time.Time, movedIDs ...string) memory.Job {
 	return memory.Job{
 		ID: LearnPrefix + turnID, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
@@ -27,8 +27,8 @@ func LearnJob(owner memory.Owner, conversation, turnID string, runAt time.Time, 
 // idlePrefix is the id prefix of jobs that learn from the remaining messages of idle conversations.
 const idlePrefix = "rest-"
 
-// IdleLearnJob returns the job that learns from a conversation once it is idle. Its id contains firstTurn,
-// the first turn not learned from, so that only one such job exists at a time.
+// IdleLearnJob returns the job that learns from a conversation once it is idle. Its id contains firstTurnID,
+// the id of the first turn not learned from, so that only one such job exists at a time.
 func (e *Learner) IdleLearnJob(owner memory.Owner, conversation, firstTurn string, now time.Time) memory.Job {
 	j := LearnJob(owner, conversation, firstTurn, now.Add(e.Opts.Learn.IdleTime))
 	j.ID = idlePrefix + firstTurn

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Intent is the purpose of a query. It determines the words of the prompt's memory part, and the answer
-// contains it.
+// Intent is the purpose of a query. It determines the wording of the prompt's memory part, and is returned
+// with the answer.
 type Intent string
 
 // The values of Intent.

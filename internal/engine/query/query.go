@@ -53,7 +53,7 @@ type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory
 // The names of the agents in answers.
 const (
 	agentMemory      = "MemoryAgent"      // reads memory
-	agentCoordinator = "CoordinatorAgent" // chooses the route by the intent
+	agentCoordinator = "CoordinatorAgent" // chooses by the intent which agents answer
 	AgentVision      = "VisionAgent"      // describes images
 	agentWriter      = "WriterAgent"      // writes the answer
 	agentRecall      = "RecallAgent"      // answers from memory without a model
@@ -127,7 +127,7 @@ func (e *Querier) openQuery(ctx context.Context, req Request, sessionID string) 
 }
 
 // answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
-// model answers; effect is what it may promise to store, learn and forget.
+// model answers; effect is what that model may promise to store, learn and forget.
 func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, effect responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
 		answer.Agents = append(answer.Agents, agentRecall)

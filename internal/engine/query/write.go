@@ -63,7 +63,7 @@ func firstLetters(s string, limit int) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// oneMessage returns a chat request with one user message.
+// oneMessageRequest returns a chat request with one user message.
 func oneMessage(text string) []byte {
 	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {

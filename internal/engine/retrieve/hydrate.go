@@ -115,8 +115,8 @@ func (r *Pipeline) addPredecessors(ctx context.Context) {
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. If a fact ended
-// without a visible replacement, the replacement has only a time.
+// Successors returns, by turn, the current replacements of facts learned from turns. For a fact that ended
+// without a visible replacement, it returns a fact that contains only ObservedAt.
 func (r *Source) Successors(ctx context.Context, turnIDs []string) (map[string][]memory.Fact, error) {
 	replacementIDs, err := memory.SupersededBy(ctx, r.Retriever.Store, r.Question.Scope.Owner, turnIDs)
 	if err != nil || len(replacementIDs) == 0 {

@@ -16,8 +16,8 @@ import (
 // MaxListed is the number of facts that are read to answer "what do you know about me?".
 const MaxListed = 500
 
-// rulesApply reports whether the rules of recall apply: the question is about the present and
-// searches facts.
+// recallRulesApply reports whether the rules of recall apply: the question is about the present and searches
+// facts.
 func (r *Source) rulesApply() bool {
 	return r.Question.At == (memory.At{}) && (len(r.Question.Kinds) == 0 || slices.Contains(r.Question.Kinds, memory.KindFact))
 }
@@ -82,7 +82,7 @@ func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Cand
 	return index.Build(items).Search(ctx, s)
 }
 
-// itemsAt reads all of an owner's memory as of a time.
+// indexItemsAt reads all of an owner's memory as of a time, in the form that the index loads.
 func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.IndexItem, error) {
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at}
 	var items []memory.IndexItem
@@ -110,9 +110,9 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 // maxSourceTurns bounds the source turns of a replaced fact, including turns that repeat the fact.
 const maxSourceTurns = 16
 
-// AddRepeatingAnswers adds to the provenance of each replaced fact the assistant's answers that repeat
-// it, so that recall shows such an answer only with the replacement. It returns the ids of these answers,
-// which must count as learned from: recall looks up replacements only of such turns. It returns nil if
+// AddRepeatingAnswers adds to the provenance of each replaced fact the assistant's answers that repeat it, so
+// that recall shows such an answer only with the replacement. It returns the ids of these answers, which must
+// be recorded as learned from, since recall looks up replacements only for such turns. It returns nil if
 // learning reads all answers. A failed search is logged and skipped.
 func (e *Retriever) AddRepeatingAnswers(ctx context.Context, changes []memory.Change) (answerIDs []string) {
 	for i := range changes {

@@ -53,7 +53,7 @@ type Offload struct {
 	ctx         context.Context // context of background work
 	cancel      context.CancelFunc
 	background  sync.WaitGroup
-	listed      chan struct{} // closed once the list of large owners is read
+	listed      chan struct{} // closed once listLarge has read the list of large owners
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
@@ -105,7 +105,7 @@ func (o *Offload) offloadOwner(owner memory.Owner) bool {
 	return true
 }
 
-// prepare prepares the vector search for an owner.
+// prepareOwner prepares the vector search for an owner.
 func (o *Offload) prepare(owner memory.Owner) {
 	if err := o.opts.Prepare(o.ctx, owner); err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the vector search of the database was not prepared; the next start tries again", "owner", owner, "err", err)
@@ -199,7 +199,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	return candidates, nil
 }
 
-// nearest returns the memories that the index itself would select by vector.
+// nearestMemories returns the memories that the index itself would select by vector.
 func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Neighbor, error) {
 	match, err := o.MatchFilter(ctx, owner, s, maxSentIDs)
 	if err != nil || match.Share == 0 {
@@ -241,7 +241,7 @@ func (o *Offload) logOutcome(ctx context.Context, failing *atomic.Bool, err erro
 	return err == nil
 }
 
-// offloadGrown offloads owners that were loaded with too many vectors.
+// offloadGrownOwners offloads owners that were loaded with too many vectors.
 func (o *Offload) offloadGrown(scopes []memory.Scope) {
 	if o.opts.AboveBytes == 0 {
 		return
@@ -253,7 +253,7 @@ func (o *Offload) offloadGrown(scopes []memory.Scope) {
 	}
 }
 
-// reload makes the index load an owner again, without vectors.
+// reloadOwner makes the index load an owner again, without vectors.
 func (o *Offload) reload(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a large user was not dropped", "owner", owner, "err", err)

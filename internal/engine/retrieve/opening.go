@@ -80,8 +80,8 @@ func (r *Source) coreTokens() int {
 func (r *Source) coreBudget() int { return cmp.Or(r.coreTokens(), recall.PinnedTokenBudget) }
 
 // chooseOpening chooses the core facts after a search, once. Core facts of earlier blocks count against the
-// budget but are not repeated. Unless the core has only pinned facts, both kinds are excluded from the hits.
-// It returns false if the core was chosen before or is not configured.
+// budget but are not repeated. If the core has more than pinned facts, the hits exclude the core facts of
+// this block and of earlier blocks. It returns false if the core was chosen before or is not configured.
 func (r *Pipeline) chooseOpening(candidates []memory.Candidate) bool {
 	if r.readOpening == nil {
 		return false

@@ -28,12 +28,12 @@ type Question struct {
 	Kinds              []memory.Kind // kinds of memories to return; empty: all
 	Category           string
 	Tag                string
-	Conversation       string          // only turns of and facts from this conversation; "": no filter
+	Conversation       string          // only turns of this conversation and facts from it; "": no filter
 	ExcludeIDs         map[string]bool // ids of memories that are not returned
 	RequestTexts       []string        // texts of the request; memories in them are not repeated
 	At                 memory.At
-	Budget             int              // in tokens; 0: unlimited
-	ReplacedTurns      map[string]bool  // ids of turns that the request replaces; facts only from them are omitted
+	Budget             int              // maximum size of the hits, in tokens; 0: unlimited
+	ReplacedTurns      map[string]bool  // ids of turns that the request replaces; facts learned only from these turns are omitted
 	ChatState          func() ChatState // finds a chat's state concurrently; may be nil
 	CarriedCount       int              // number of memories that ChatState may exclude
 	AskingConversation string           // id of the asking conversation, for the trace
@@ -189,7 +189,7 @@ type Pipeline struct {
 	Lines          []recall.Line          // lines of the block
 	pendingCount   int                    // number of pending facts
 	Misspelt       []memory.Misspelt
-	rerankCounts   [2]int // numbers of candidates that the reranker read and that it was sent
+	rerankCounts   [2]int // number of candidates that the reranker scored, and number that were sent to it
 }
 
 // run recalls the question: query, search, rank, hydrate and fit.
@@ -367,8 +367,8 @@ func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidat
 	}
 }
 
-// setMeasure sets the measure for ranking. A configured threshold applies only to the configured measure, and
-// then replaces the criterion for chats.
+// setMeasure sets the measure for ranking. A configured threshold applies only to the configured measure.
+// With the fitted measure, the threshold replaces the criterion for chats.
 func (r *Pipeline) setMeasure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && opts.MinRelevance != r.Question.ScoreThreshold {
 		opts.MinRelevance = nil
@@ -427,8 +427,8 @@ func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int)
 // maxReasoned is the number of facts whose source turns are added when a question asks for a reason.
 const maxReasoned = 3
 
-// withReasons inserts the source turns after the first facts when the question asks why, since ranking
-// prefers facts, which rarely contain the reason.
+// withReasonTurns inserts source turns after the first facts when the question asks why. Ranking prefers
+// facts, but these rarely contain the reason.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.pastMemories != nil || !recall.AsksWhy(r.askedText) {
 		return hits

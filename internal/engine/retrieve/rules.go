@@ -192,7 +192,7 @@ func (r *Pipeline) recallRecent(ctx context.Context, topK int) error {
 	return nil
 }
 
-// hitLimit returns the number of hits that a rule may return: at least n, unless the request sets topK.
+// hitLimit returns the number of hits that a rule may return: at least minHits, unless the request sets topK.
 func (r *Pipeline) hitLimit(topK, n int) int {
 	if r.Question.TopK != nil {
 		return topK
@@ -273,8 +273,8 @@ func (r *Source) searchNewest(ctx context.Context, s memory.Search) ([]memory.Ca
 	return r.Retriever.Searcher.Search(ctx, s)
 }
 
-// addNewest adds the ids of the newest matching memories to ids, and returns their number. A query
-// without kinds matches all kinds.
+// addNewestIDs adds the ids of the newest matching memories to ids, and returns their number. A query without
+// kinds matches all kinds.
 func (r *Source) addNewest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MaxNewest
 	if len(q.Kinds) == 0 {
@@ -321,9 +321,9 @@ func (e *Retriever) ComparedScope(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope.
-// With isolated conversations, a statement changes only facts of its conversation. A fact shared by
-// another user is not compared while it is pending or hidden, or if it is about that user.
+// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope. With
+// isolated conversations, a statement changes only facts of its conversation. A fact shared by another user
+// is not compared while it is pending or hidden, or if it is about the sharing user.
 func (e *Retriever) IsComparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false

@@ -52,7 +52,7 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 	roundScores(cutHits)
 	var misspelt []memory.Misspelt
 	if !isTextless && r.Misspelt != nil {
-		askedText := text.Fold(question) // words that were cut or redacted from the question are not stored
+		askedText := text.Fold(question) // the question as stored, without cut or redacted words, so that misspelt words among them are not stored either
 		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(askedText, m.Word) })
 	}
 	r.Retriever.Traces.Add(memory.Trace{

@@ -20,7 +20,7 @@ const (
 // MaxPendingShares bounds the facts of one owner that wait for a receiver's consent.
 const MaxPendingShares = 20
 
-// BetweenUsers reports whether a share goes from one user to another.
+// IsBetweenUsers reports whether a share goes from one user to another.
 func BetweenUsers(home, receiver memory.Owner) bool {
 	return home.Kind() == memory.UserKind && receiver.Kind() == memory.UserKind
 }
@@ -37,7 +37,7 @@ func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, receiver memor
 	return !byAdmin, err
 }
 
-// sharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
+// isSharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
 func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
 	home := f.Scope.Owner
 	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + ShareKeyPrefix + f.ID})
@@ -68,9 +68,9 @@ func isShareWith(state memory.State, receiver memory.Owner) bool {
 	return state.Profile != nil && state.Profile.Status == memory.Active && slices.Contains(receiversIn(state.Profile.Value), receiver)
 }
 
-// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It returns
-// the base of the run that shares one more fact, so that two concurrent runs cannot together exceed the
-// limit.
+// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver's consent.
+// It returns the base of the run that shares one more fact, so that two concurrent runs cannot together
+// exceed the limit.
 func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
@@ -106,9 +106,8 @@ func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Ow
 	return memory.RunBase(version), nil
 }
 
-// linkStatus returns the status of a link when its owner gets the fact. previous is the current link or,
-// if it ended, the link before it ended; nil if there was none. An accepted text remains accepted until
-// it changes.
+// linkStatus returns the status of a link when its owner gets the fact. previous is the earlier link (if the
+// link ended, as it was before it ended), or nil. An accepted text remains accepted until it changes.
 func (e *Sharer) linkStatus(ctx context.Context, previous *memory.Link, f memory.Fact, receiver memory.Owner) (memory.Status, error) {
 	if previous != nil && previous.Status == memory.Active && previous.Fact.Scope.Owner == f.Scope.Owner && previous.Fact.Content == f.Content {
 		return memory.Active, nil

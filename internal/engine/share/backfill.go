@@ -28,7 +28,7 @@ func (e *Sharer) shareMissedFacts(ctx context.Context, receiver memory.Owner) er
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
 	if err != nil {
-		return fmt.Errorf("list owners who may share: %w", err)
+		return fmt.Errorf("list the owners of shared facts: %w", err)
 	}
 	var errs []error
 	for _, home := range homes {

@@ -93,7 +93,7 @@ func (g guardedStore) Erase(ctx context.Context, owner memory.Owner, run memory.
 	switch closed, err := g.sharer.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
-	case closed: // erasing the owner erased the copies
+	case closed: // EraseOwner has erased the receivers' copies
 		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, widelyShared []string
@@ -114,13 +114,13 @@ func (g guardedStore) Erase(ctx context.Context, owner memory.Owner, run memory.
 			widelyShared = append(widelyShared, id)
 		}
 	}
-	if len(shared) > 0 { // for links that are added concurrently
+	if len(shared) > 0 { // the job also erases copies in links that are added concurrently
 		run.Jobs = append(slices.Clip(run.Jobs), NewJob(owner, run.ID, shared...))
 	}
 	if owner.Kind() != memory.UserKind && run.Author != BySharing { // a pool's fact, not a copy
 		widelyShared = ids
 	}
-	if len(widelyShared) > 0 { // for traces that another server writes later
+	if len(widelyShared) > 0 { // the job also erases traces that another server writes later
 		laterJob := NewJob(owner, run.ID+"-again", widelyShared...)
 		laterJob.RunAt = g.sharer.Time().Add(RecheckDelay)
 		run.Jobs = append(run.Jobs, laterJob)
@@ -162,7 +162,7 @@ func NewJob(home memory.Owner, runID string, factIDs ...string) memory.Job {
 	return memory.Job{ID: "share-" + runID, Owner: home, Kind: memory.JobShare, Turns: factIDs}
 }
 
-// sharedFacts returns the ids of the facts among changes that are shared or whose shares change. Added
+// sharedFactIDs returns the ids of the facts among changes that are shared or whose shares change. Added
 // facts are not shared yet.
 func (e *Sharer) sharedFacts(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
 	var factIDs, sharedIDs []string
@@ -201,8 +201,8 @@ func (e *Sharer) shareEntries(ctx context.Context, owner memory.Owner) (map[stri
 	return byID, nil
 }
 
-// refreshLinks returns the changes with refreshed links. A link to a fact that is no longer shared becomes
-// inactive. Other links get the fact's current text, since an undo would restore old text, and become
+// withRefreshedLinks returns the changes with refreshed links. A link to a fact that is no longer shared
+// becomes inactive. Other links get the fact's current text, since an undo would restore old text, and become
 // pending if the receiver never accepted this text.
 func (e *Sharer) refreshLinks(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, activatesLink) {

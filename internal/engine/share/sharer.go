@@ -28,8 +28,8 @@ type Sharer struct {
 }
 
 // A fact belongs to one owner, its home. Sharing creates a [memory.Link] with a copy at the receiver. A
-// profile entry at the home, the share entry, lists the receivers. [Sharer.PropagateShares] derives the
-// links from this entry and the fact, and is idempotent: a crash between the writes of the two owners
+// profile entry at the home, the share entry, lists the receivers. [Sharer.PropagateShares] derives the links
+// from this entry and the fact, and is idempotent: a crash between the writes to the two owners' memory
 // leaves a job, but no orphaned link.
 
 // BySharing is the author of changes of links. A link that another author ended is not created again.
@@ -136,7 +136,7 @@ func (e *Sharer) checkUnusedID(ctx context.Context, receiver memory.Owner, f mem
 	return memory.Errorf(memory.Conflict, "%s already has another memory with the id %s; add this fact again to share it", receiver.DisplayName(), f.ID)
 }
 
-// isIDTaken reports whether m is the receiver's own memory or a live link to another owner's fact.
+// isIDTaken reports whether m is the receiver's own memory or an unended link to another owner's fact.
 func isIDTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
@@ -169,8 +169,8 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 	return receivers, err
 }
 
-// changeReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of the
-// share entry, or the zero Change if nothing changes.
+// updatedReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of
+// the share entry, or the zero Change if nothing changes.
 func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	receivers := receiversIn(entry.Value)
 	changedReceivers = slices.DeleteFunc(slices.Clone(changedReceivers), func(o memory.Owner) bool { return slices.Contains(receivers, o) != remove })
@@ -199,7 +199,7 @@ func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []m
 	}, nil
 }
 
-// shareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
+// newShareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
 // of a fact may queue no job.
 func (e *Sharer) shareRun(owner memory.Owner, id string, author memory.Author, factIDs ...string) memory.Run {
 	laterJob := NewJob(owner, id+"-again", factIDs...)
@@ -271,7 +271,7 @@ func requestedReceiver(owner memory.Owner, req Request) (memory.Owner, error) {
 	return receiver, nil
 }
 
-// receiversIn parses a share entry and drops invalid owners, since people can edit entries in a vault.
+// parseReceivers parses a share entry and drops invalid owners, since people can edit entries in a vault.
 func receiversIn(value string) []memory.Owner {
 	var receivers []memory.Owner
 	if json.Unmarshal([]byte(value), &receivers) != nil {

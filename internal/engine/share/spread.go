@@ -106,9 +106,9 @@ func (e *Sharer) tryUpdateLink(ctx context.Context, receiver memory.Owner, f mem
 	}
 	link := memory.Link{Owner: receiver, Fact: SharedCopy(f), HomeVersion: f.Version, CreatedAt: e.Time()}
 	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.DisplayName(), Author: BySharing}
-	var previous *memory.Link // the link before it ended
+	var previous *memory.Link // the receiver's current link or, if it ended, the link as it was before
 	if len(memories) > 0 {
-		if isIDTaken(memories[0], f) { // concurrent creation, or ids from files
+		if isIDTaken(memories[0], f) { // the id was taken concurrently, or comes from a file
 			if isShown {
 				e.Log.Warn("a shared fact is not shown to a user who has another memory with the same id", "fact", f.ID, "home", f.Scope.Owner, "owner", receiver)
 			}
@@ -157,7 +157,7 @@ func isShareable(f memory.Fact) bool {
 	return f.Status == memory.Active && !learn.SteersModel(f.Content)
 }
 
-// lastEnding returns the last change that ended a link to another owner's fact, or the zero Change, and
+// lastLinkEnding returns the last change that ended a link to another owner's fact, or the zero Change, and
 // whether the receiver made it by hiding or rejecting the fact. An erasure or reopening of the receiver
 // cancels earlier endings.
 func (e *Sharer) lastEnding(ctx context.Context, link memory.Link, home memory.Owner) (ending memory.Change, byReceiver bool, err error) {
@@ -224,8 +224,8 @@ func SharedCopy(f memory.Fact) memory.Fact {
 	return shared
 }
 
-// IsAboutHome reports whether a memory is another user's fact about that user. Such a fact says nothing
-// about its reader.
+// IsAboutHome reports whether a memory is a shared fact about the user who shared it. Such a fact says
+// nothing about its reader.
 func IsAboutHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }

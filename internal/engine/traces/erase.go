@@ -41,9 +41,9 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 	return n, nil
 }
 
-// forgetOwner drops this process's blocks and unwritten traces of an owner, and returns the number of
-// traces. The caller must hold e.writing and must have erased the text in the store, so that the text is
-// not cached again.
+// forgetOwner drops this process's blocks and unwritten traces of an owner, and returns the number of traces.
+// The caller must hold e.writeLock and must have erased the text in the store, so that the text is not cached
+// again.
 func (e *Keeper) forgetOwner(owner memory.Owner) int {
 	e.Blocks.Forget(core.BlockOwnedBy(owner))
 	e.Blocks.Relayed.Forget(owner)
@@ -67,9 +67,9 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 	})
 }
 
-// EraseReaders erases traces and blocks of users who were shown factOwner's facts, and returns the number of
-// traces. Only the traces identify these users. A job repeats the call, because another server may write
-// traces later.
+// EraseReaderTraces erases traces and blocks of users who were shown factOwner's facts, and returns the
+// number of traces. Only the traces identify these users. A job repeats the call, because another server may
+// write traces later.
 func (e *Keeper) EraseReaders(ctx context.Context, factOwner memory.Owner, factIDs []string) (int, error) {
 	if len(factIDs) == 0 {
 		return 0, nil

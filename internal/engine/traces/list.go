@@ -11,7 +11,7 @@ import (
 
 // Traces returns the stored traces and this process's unwritten traces, newest first.
 func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	unwritten := e.listUnwritten(owner, q) // before the store, since traces move to the store
+	unwritten := e.listUnwritten(owner, q) // read before the store, since traces move from memory to the store
 	written, err := e.Store.Traces(ctx, owner, q)
 	if err != nil {
 		return nil, err

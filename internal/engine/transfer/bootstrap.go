@@ -85,7 +85,7 @@ func (e *Transfer) applyBootstrap(ctx context.Context, owner memory.Owner, wante
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// removeMissing returns the changes that retire an earlier file's facts that this file lacks.
+// missingFactRemovals returns the changes that retire an earlier file's facts that this file lacks.
 func (e *Transfer) removeMissing(ctx context.Context, stored, wanted map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
@@ -106,8 +106,8 @@ func (e *Transfer) removeMissing(ctx context.Context, stored, wanted map[string]
 }
 
 // poolAction returns the action that adds a wanted fact to the pool, or "" if the pool has the fact or
-// another author changed it. old is the fact with the same id, or zero. textExists reports whether a live
-// fact has the same text.
+// another author changed it. stored is the pool's fact with the same id, or zero. textInPool reports whether
+// an active or pending fact of the pool has the text of f.
 func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, textExists bool) (memory.Action, error) {
 	switch {
 	case old.ID == "" && textExists:
@@ -129,7 +129,7 @@ func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, textExist
 	return memory.ActionRestore, nil
 }
 
-// poolFacts returns the pool's facts by id, and the hashes of the live facts.
+// poolFacts returns the pool's facts by id, and the text hashes of the active and pending facts.
 func (e *Transfer) poolFacts(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, liveHashes map[string]bool, err error) {
 	facts, liveHashes = map[string]memory.Fact{}, map[string]bool{}
 	err = e.EachMemory(ctx, owner, memory.Query{Statuses: core.AllStatuses}, func(m memory.Memory) {
@@ -147,7 +147,7 @@ func (e *Transfer) poolFacts(ctx context.Context, owner memory.Owner) (facts map
 	return facts, liveHashes, nil
 }
 
-// isUntouched reports whether a bootstrap file made the last change of a fact.
+// isLastChangeByBootstrap reports whether a bootstrap file made the last change of a fact.
 func (e *Transfer) isUntouched(ctx context.Context, f memory.Fact) (bool, error) {
 	last, err := e.LastChange(ctx, f.Scope.Owner, memory.State{Fact: &f}.Target())
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // Part is a kind of record that an export can include.
 type Part string
 
-// The parts of an export, in order. Turns include their conversations, facts include the relations that
-// start at them, and the profile includes the contexts: people write both.
+// The parts of an export, in order. Turns include their conversations, facts include the relations that start
+// at them, and the profile includes the contexts, since people write both.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -158,8 +158,8 @@ func (w exporter) eachConversation(ctx context.Context, yield func(portable.Reco
 	return nil
 }
 
-// conversations returns all conversations, about 200 bytes each. As of a past time they have no time of
-// change.
+// conversations returns all conversations, which take about 200 bytes each. For a past time, their time of
+// change is zero.
 func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
 	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // includes conversations that were deleted later
@@ -206,8 +206,8 @@ func (w exporter) yieldFacts(ctx context.Context, yield func(portable.Record) er
 	return w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.yieldFact(ctx, m, yield) })
 }
 
-// yieldFactsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
-// bytes each, or the facts for a past time.
+// yieldFactsByGroup yields the facts, ordered by their [portable.Group]. It reads all facts once and stores
+// only their ids, about 60 bytes each; for a past time it stores the facts.
 func (w exporter) yieldFactsByGroup(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil

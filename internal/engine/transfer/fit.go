@@ -60,7 +60,7 @@ func require(condition bool, field, problem string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s", field, problem)
 }
 
-// normalize converts a record to a form that stores accept, or returns an error.
+// normalizeRecord converts a record to a form that stores accept, or returns an error.
 func (i *importer) normalize(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:

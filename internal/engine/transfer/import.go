@@ -33,7 +33,7 @@ type ImportReport struct {
 	Read       int // number of records in the file
 	Added      Tally
 	There      Tally // records that exist already
-	Duplicates int   // number of facts with the text of a live fact
+	Duplicates int   // number of facts with the text of an active or pending fact
 	Waiting    int   // number of added facts that are pending
 	Redacted   int   // number of records with redacted secrets
 	Conflicts  []ImportProblem
@@ -71,9 +71,9 @@ const (
 // existing records are skipped.
 //
 // Records with Loci ids are restored with times, status and source. If a different record with the same id
-// exists, the stored record remains and the conflict is reported. Records of other formats become turns,
-// and facts with source imported. Secrets are redacted, except in text that a person wrote or approved. A
-// fact is skipped if a live fact in its scope has the same text. An import neither reconciles nor
+// exists, the stored record remains and the conflict is reported. Records of other formats become turns, and
+// facts with source imported. Secrets are redacted, except in text that a person wrote or approved. A fact is
+// skipped if an active or pending fact in its scope has the same text. An import neither reconciles nor
 // supersedes facts.
 //
 // An unreadable record is reported and skipped or, with opts.Strict, ends the import with
@@ -121,10 +121,10 @@ type importer struct {
 	batchBytes       int
 	batchCount       int                 // number of batches so far
 	lastConversation *targetConversation // the conversation written last
-	dryRunFacts      map[scopedHash]bool // in a dry run: keys of the live facts that would be added
+	dryRunFacts      map[scopedHash]bool // in a dry run: keys of the active and pending facts that would be added
 }
 
-// scopedHash is a fact's scope and text hash; only one live fact may have the same key.
+// scopedHash is a fact's scope and text hash; only one active or pending fact may have the same key.
 type scopedHash struct {
 	scope memory.Scope
 	hash  string

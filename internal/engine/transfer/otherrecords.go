@@ -56,7 +56,7 @@ type recordPlan struct {
 	*importer
 	existing    map[string]memory.Memory
 	seenTargets map[string]bool     // targets that occurred earlier in the batch
-	liveFacts   map[scopedHash]bool // keys of live facts among the records
+	liveFacts   map[scopedHash]bool // keys of the active and pending facts among the records
 	records     []portable.Record
 }
 
@@ -102,7 +102,7 @@ func (p *recordPlan) shouldAdd(ctx context.Context, r portable.Record) (bool, er
 	return false, nil
 }
 
-// isNewLiveFact reports whether no other live fact of the same scope has the fact's text.
+// isNewLiveFact reports whether no other active or pending fact of the same scope has the fact's text.
 func (p *recordPlan) isNewLiveFact(ctx context.Context, f memory.Fact) (bool, error) {
 	key := scopedHash{f.Scope, f.Hash}
 	isDuplicate := p.liveFacts[key] || p.dryRunFacts[key]

@@ -218,7 +218,7 @@ func (i *importer) compareTurn(r portable.Record, stored memory.Memory) {
 	}
 }
 
-// setPosition sets the position of a new turn after the turn previous.
+// setPosition makes a new turn follow the turn previous.
 func setPosition(turn *memory.Turn, previous memory.Turn) {
 	turn.Index, turn.Parent = previous.Index+1, previous.ID
 	turn.Chain = thread.Chain(previous.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))

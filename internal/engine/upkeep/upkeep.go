@@ -78,7 +78,7 @@ func (e *Keeper) RunNow(ctx context.Context, owner memory.Owner, dryRun bool, ke
 	return changes, receipt.Run, nil
 }
 
-// isFull reports whether a user has more memories than the limit.
+// exceedsUserLimit reports whether a user has more memories than the limit.
 func (e *Keeper) isFull(ctx context.Context, owner memory.Owner) (bool, error) {
 	limit := e.Opts.Learn.Upkeep.UserLimit
 	if limit == 0 {
@@ -91,7 +91,7 @@ func (e *Keeper) isFull(ctx context.Context, owner memory.Owner) (bool, error) {
 	return n.Facts+n.Turns > limit, nil
 }
 
-// PreviewEviction returns the changes that upkeep would make now, without applying them.
+// PreviewUpkeep returns the changes that upkeep would make now, without applying them.
 func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	return e.removals(ctx, owner, memory.Query{})
 }
@@ -188,7 +188,7 @@ func (c *limitedGroup) add(m memory.Memory) {
 // slackShare is N: a group above its limit is reduced to 1/N below the limit, so that full reads are rare.
 const slackShare = 100
 
-// reduce adds the oldest removable memories of a group above its limit to removedIDs, until it has slack.
+// addSurplus adds to removedIDs the oldest removable memories of a group above its limit.
 func (c *limitedGroup) reduce(removedIDs map[string]bool) {
 	remaining := c.count
 	for _, l := range c.candidates {

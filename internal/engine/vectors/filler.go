@@ -23,7 +23,7 @@ type Filler struct {
 	owners recent.Map[memory.Owner, ownerState] // cached states
 }
 
-// Vectors is the progress of embedding an owner's memories.
+// EmbedProgress is the progress of embedding an owner's memories.
 type Vectors struct {
 	Model    string // fingerprint of the embedder
 	Memories int    // number of memories that have or need a vector
@@ -71,7 +71,7 @@ func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
 	return e.updateState(owner, func(p *ownerState) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds memories of a run or batch. cause makes the job's id unique.
+// EmbedJob returns the job that embeds memories of a run or batch. causeID makes the job's id unique.
 func EmbedJob(owner memory.Owner, cause string) memory.Job {
 	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
 }
@@ -87,7 +87,7 @@ func (e *Filler) QueueMissing(owner memory.Owner, memories int) {
 	}
 }
 
-// CatchUp queues a job for each owner with memories, even if no vectors are missing.
+// QueueForOwners queues a job for each owner with memories, even if no vectors are missing.
 func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
@@ -134,7 +134,7 @@ func (e *Filler) Progress(ctx context.Context, owner memory.Owner) (Vectors, err
 	for _, j := range unfinished {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
 			result.UnderWay = true
-			if j.RunAt.After(e.Time()) { // otherwise the job runs at once
+			if j.RunAt.After(e.Time()) { // the job waits after a failed attempt; a job without a wait starts now
 				result.Error = cmp.Or(result.Error, j.Error)
 			}
 		}
@@ -214,7 +214,7 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Complet
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
 		if err := m.Measure(ctx); err != nil { // without a measurement, cosines are not scaled
-			e.Log.Warn("the embedder was not measured", "err", err)
+			e.Log.Warn("the similarity of unrelated texts was not measured for the embedder", "err", err)
 		}
 	}
 	state := e.MarkStarted(owner)
@@ -263,7 +263,7 @@ func retryDelay(err error) time.Duration {
 }
 
 // missingVectors returns the counts and the ids of memories without a vector of the embedder, among the
-// memories after version since, and the version at which they were counted.
+// memories after sinceVersion, and the version at which they were counted.
 func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, since int64) (result Vectors, ids []string, version int64, err error) {
 	result.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
@@ -375,7 +375,7 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of a batch's first turn that needs a vector and has none, or "".
+// FirstTurnWithoutVector returns the id of a batch's first turn that needs a vector and has none, or "".
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.IsLexical(e.Embedder) {
 		return "" // vectors are stored with the turns

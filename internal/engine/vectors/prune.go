@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pruned reports the removed vectors of one embedding model.
+// PrunedVectors reports the removed vectors of one embedding model.
 type Pruned struct {
 	Model  string // embedding model of the vectors
 	Owners int    // number of owners with such vectors
@@ -59,8 +59,8 @@ func (e *Filler) Prune(ctx context.Context, dryRun bool, owners ...memory.Owner)
 	return pruned, nil
 }
 
-// PruneAll calls [Filler.Prune] for all owners. It also removes copies of these vectors on another server,
-// which can be rebuilt.
+// PruneAll calls [Filler.Prune] for all owners. It also removes the copies of earlier embedders' vectors on a
+// vector server; Loci can rebuild these copies.
 func (e *Filler) PruneAll(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
