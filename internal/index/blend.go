@@ -53,7 +53,7 @@ func isMarked(bitset []uint64, n int32) bool {
 	return bitset[i>>6]>>(i&63)&1 == 1
 }
 
-// documentFrequency returns how many blended documents contain at least one term of the lists.
+// documentFrequency returns how many documents contain a term of the lists, themselves or in a neighbour.
 func (p *segment) documentFrequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0

@@ -110,8 +110,8 @@ const (
 	smoothingFrequency = 1   // number of imaginary memories that contain a word
 )
 
-// inverseFrequency returns the inverse document frequency of a word that containing of docs documents
-// contain.
+// inverseFrequency returns the inverse document frequency of a word that occurs in wordDocs of docs
+// documents.
 func inverseFrequency(docs, containing int) float64 {
 	n, with := float64(docs)+smoothingDocs, float64(containing)+smoothingFrequency
 	return math.Log1p((n - with + 0.5) / (with + 0.5))

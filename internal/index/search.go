@@ -22,7 +22,7 @@ type segment struct {
 	filter        filter
 	postingLists  [][][]uint32 // at 2i the postings of the question's term i, at 2i+1 of its related terms
 	questionTerms []string     // the question's terms
-	pruned        bool         // true if other documents than contenders are no longer scored
+	pruned        bool         // true if from now on only the contenders are scored
 
 	hasRelated bool // true if a document contains a term related to one of the question
 }
