@@ -110,7 +110,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the name by which the client knows a called function.
+// toolNameOf returns the name by which the client knows a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.namespacedTools[b.name]; ok {
 		return name
