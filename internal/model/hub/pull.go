@@ -121,7 +121,7 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, target); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails if another download uses the folder
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails, as it should, if another download uses the folder
 	return local, nil
 }
 
