@@ -86,7 +86,7 @@ func scoreRareFirst(segments []*segment, groups []termGroup, means [4]meanLength
 	}
 }
 
-// skipHopeless sets the contenders: the documents that can still be among the best if at most remaining
+// skipHopeless sets the contenders: the documents that can still be among the best if at most maxAddedScore
 // is added to a score. It does nothing if a document without a score could still be among the best.
 func skipHopeless(segments []*segment, remaining float32, picks *topPicks, finishVectors func()) {
 	if len(pickByWords(segments, picks)) < picks.limit {

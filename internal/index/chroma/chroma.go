@@ -137,7 +137,7 @@ func (x *Index) requestFill() {
 	}
 }
 
-// fillLoop updates the copies of all owners for each request, and retries until that succeeds.
+// fillLoop updates the copies of all owners for each of the fillRequests, and retries after an error.
 func (x *Index) fillLoop() {
 	for {
 		select {
@@ -401,7 +401,7 @@ func (x *Index) Drop(owner memory.Owner) error {
 	x.mu.Lock()
 	runningSync := x.runningSyncs[owner]
 	x.mu.Unlock()
-	if runningSync != nil { // the running copy may have read erased vectors
+	if runningSync != nil { // the running update may have read erased vectors
 		select {
 		case <-runningSync.done:
 		case <-ctx.Done():

@@ -131,7 +131,7 @@ type unreachableError struct{ cause error }
 func (o *unreachableError) Error() string { return o.cause.Error() }
 func (o *unreachableError) Unwrap() error { return o.cause }
 
-// withAdvice adds the model's name to an error and, if the hub is unreachable, how to get the files otherwise.
+// withAdvice adds the model's name to an error and, if the hub is unreachable, another way to get the files.
 func (p Puller) withAdvice(err error, local string) error {
 	var unreachable *unreachableError
 	if !errors.As(err, &unreachable) {

@@ -144,8 +144,8 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	}
 	var added []specialToken
 	for _, a := range f.AddedTokens {
-		// Tokens such as <mask> are searched before normalization, even if the file says after. The result
-		// differs only for texts such as ＜mask＞.
+		// Tokens such as <mask> are searched before normalization, even if the file requires it later. The
+		// result differs only for texts such as ＜mask＞.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported, because it matches only whole words or normalized text", a.Content)
 		}
