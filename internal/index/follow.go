@@ -175,15 +175,14 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
-// compactSource is a [memory.IndexSource] with an efficient full read. Everything is like Since from
-// version 0, but passes vectors separately as float16 ([vector.Pack]), and sets only the fields of
-// memories that an index or its candidates contain.
+// compactSource is a [memory.IndexSource] with an efficient full read. Its method Everything is like Since
+// from version 0, but passes vectors separately as float16 ([vector.Pack]), and sets only the fields of
+// memories that an index needs.
 type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error)
 }
 
-// readAll yields all visible memories of an owner, with the vector in the item or as a separate
-// argument.
+// readAll yields all recallable memories of an owner. The vector is in the item or the second argument.
 func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.IndexItem, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
