@@ -66,7 +66,7 @@ func (l *tensorLoader) dense(in, out int, name string) dense {
 
 func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use these names
+	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use the names gamma and beta
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}

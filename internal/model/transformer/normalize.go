@@ -58,7 +58,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace": // any other replacement could make a text many times longer
+	case "Replace": // only replacements that cannot make a text many times longer
 		switch {
 		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
