@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// maxZeroMagnitude is the absolute value below which the largest value of a vector makes [Quantize] treat the
-// vector as zero: the scale would be subnormal and the division imprecise.
+// maxZeroMagnitude is an upper bound: [Quantize] treats a vector with only smaller absolute values as zero,
+// because the scale would be subnormal and the division imprecise.
 const maxZeroMagnitude = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
