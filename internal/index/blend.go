@@ -11,8 +11,8 @@ import (
 // so that the neighbours before document 0 need no check.
 const leadPadding = len(neighbourShares)
 
-// windowBits and windowBytes map a reach below reachFar to a mask with one bit or byte per document:
-// the document itself, at position leadPadding, and its neighbours.
+// windowBits and windowBytes map a reach below reachFar to a mask in which the bits or bytes of the document,
+// at position leadPadding, and of its neighbours are set.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := leadPadding - r&3; i <= leadPadding+r>>2; i++ {

@@ -31,7 +31,7 @@ func correctMisspelt(segments []*segment, question string, terms []string) (corr
 	return corrections
 }
 
-// noDocumentHas reports whether no document has the question's term termIndex or a related term.
+// noDocumentHas reports whether no document has the question's term number termIndex or a related term.
 func noDocumentHas(segments []*segment, termIndex int) bool {
 	for _, p := range segments {
 		if slices.ContainsFunc(p.postingLists[2*termIndex], p.hasUndeleted) || slices.ContainsFunc(p.postingLists[2*termIndex+1], p.hasUndeleted) {

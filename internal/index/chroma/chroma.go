@@ -160,7 +160,7 @@ func (x *Index) fillLoop() {
 			}
 			pause = min(2*pause, longestFillPause)
 		}
-		x.unconfirmedErasures.CompareAndSwap(erasures, 0) // after a newer erasure all owners are checked again
+		x.unconfirmedErasures.CompareAndSwap(erasures, 0) // if there was another erasure meanwhile, all owners are checked again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.collectionName)
 	}
 }
