@@ -12,7 +12,7 @@ import (
 
 type responsesWriter struct {
 	response        response
-	namespacedTools map[string]toolName // names of functions in namespaces by [toolName.flatName]
+	namespacedTools map[string]toolName // names of the functions that are in namespaces, by [toolName.flatName]
 	id              string              // id of the answer without its prefix
 	nextEvent       int                 // number of the next event
 }
