@@ -40,7 +40,7 @@ type specialToken struct {
 	stripsLeft, stripsRight bool // the token includes the spaces before or after it
 }
 
-// tokenIDs returns the token numbers of a text, without cls and sep.
+// tokenIDs returns the token numbers of a text, without the tokens cls and sep.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
