@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is an upstream's answer; the first choice if there are several.
+// Answer is an upstream's answer. If the upstream sent several choices, it is the first choice.
 type Answer struct {
 	Role         memory.Role
 	Text         string // text of the answer, or the refusal if there is no text
@@ -19,7 +19,7 @@ type Answer struct {
 	InputTokens  int
 	OutputTokens int
 	ReportUsage  bool     // the answer's stream must report its token counts (see [Chat.ReportUsage])
-	Digest       string   // [Digest] of the message in which a client resends the answer
+	Digest       string   // [Digest] of the answer as a message that a client resends
 	ItemIDs      []string // ids of the answer's messages and calls, by which later requests may refer to them
 }
 
@@ -96,7 +96,7 @@ func (a *Answer) readMetadata(root gjson.Result) {
 	}
 	usage := root.Get("usage")
 	for _, name := range []string{"prompt_tokens", "input_tokens"} {
-		if n := usage.Get(name).Int(); n > 0 { // some gateways also write the other dialect's fields, with the value 0
+		if n := usage.Get(name).Int(); n > 0 { // some gateways also write the token counts of another dialect, as 0
 			a.InputTokens = int(n)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Dialect describes a chat API: how to read its requests, answers and streams, and how to encode Loci's own
-// answers. Package translate writes the answers of [Messages] and [Responses]: a dialect without EncodeAnswer,
-// EncodePiece, EncodeEnd and EncodeEmptyEvent needs an entry in its translators.
+// answers. Package translate writes the answers of [Messages] and [Responses], which have no EncodeAnswer,
+// EncodePiece, EncodeEnd and EncodeEmptyEvent.
 type Dialect struct {
 	Path           string // HTTP path of the endpoint
 	AnswerIDPrefix string // prefix of the ids of answers
@@ -18,7 +18,7 @@ type Dialect struct {
 
 	RequestIDHeader string // header with the client's request id, in addition to X-Request-Id
 
-	// Decode reads a request (see [Decode]). It sets blockEdits, unless completionsEdits fits.
+	// Decode reads a request (see [Decode]). It sets Chat.blockEdits if completionsEdits does not fit.
 	Decode func(body []byte) (*Chat, error)
 
 	// EncodeAnswer encodes a complete answer with the text a.Text.
@@ -38,7 +38,7 @@ type Dialect struct {
 
 	readAnswer  func(root gjson.Result, a *Answer) error // reads a complete answer
 	readEvent   func(s *Stream, event gjson.Result)      // reads the data of one event
-	isLastEvent func(event []byte) bool                  // reports whether an event ends a stream; a long event's beginning suffices
+	isLastEvent func(event []byte) bool                  // reports whether an event ends a stream; needs only the first bytes of a long event
 }
 
 // Dialects lists all dialects.
@@ -71,7 +71,7 @@ func isChunksEnd(event []byte) bool {
 }
 
 // eventType returns the type of an event from its name or, if the name is missing or "message", from its
-// data. The beginning of a long event suffices.
+// data. It needs only the first bytes of a long event.
 func eventType(event []byte) string {
 	if name := eventName(event); name != "" && name != "message" {
 		return name

@@ -1,11 +1,11 @@
 package chatapi
 
-// maxEndEventBytes is the number of bytes of an event, with comments before it, after which the gate decides
-// whether the event ends the stream.
+// maxEndEventBytes is the number of bytes after which the gate decides whether an unfinished event ends the
+// stream. Comments before the event count.
 const maxEndEventBytes = 4 << 10
 
-// Gate forwards a stream event by event. It withholds the event that ends the stream, and all bytes after that,
-// so that the caller can add events before. The forwarded and withheld bytes together equal the input.
+// Gate forwards a stream event by event. It withholds the event that ends the stream, and all bytes after that, so
+// that the caller can insert events before it. The forwarded and withheld bytes together equal the input.
 type Gate struct {
 	isLastEvent func(event []byte) bool
 	scanner     eventScanner

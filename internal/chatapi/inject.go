@@ -38,10 +38,10 @@ const (
 // returns the body itself.
 func (c *Chat) WithoutExtras() []byte { return splice(c.body, c.removals...) }
 
-// WithBlock returns the request with the block, with the blocks of earlier requests at their former positions,
-// and without the fields of [Extras]; every other byte is unchanged. It does not insert an empty block, or a
-// block into a request without a user message, except a [System] block if the server stores the user's
-// messages but not the instructions.
+// WithBlock returns the request with the block, with the blocks of earlier requests at their former
+// positions, and without the fields of [Extras]; every other byte is unchanged. It does not insert an empty
+// block. Into a request without a user message it inserts only a [System] block, and only if the request
+// continues a stored answer.
 func (c *Chat) WithBlock(block string, p Placement, earlier ...Block) []byte {
 	edits := slices.Clone(c.removals)
 	for _, b := range earlier {
@@ -94,7 +94,7 @@ func (c *Chat) ContainsText(text string) bool {
 		bytes.Contains(c.body, []byte(escapeInString(text)))
 }
 
-// needsBlock reports whether a block can be inserted into the request.
+// canInsertBlock reports whether a block can be inserted into the request.
 func (c *Chat) needsBlock(p Placement) bool {
 	return c.LastUser() >= 0 || p == System && c.PreviousAnswerID != "" && len(c.Messages) > 0
 }
@@ -109,8 +109,8 @@ func completionsEdits(c *Chat, b Block, p Placement) []edit {
 	return []edit{c.insertBefore(c.positionOutsideCalls(b.MessageIndex), b.Text)}
 }
 
-// positionOutsideCalls returns the index of the last message at or before i before which a message can be
-// inserted without separating a tool call from its result: i, unless a client put a user message between both.
+// positionOutsideCalls returns i or, if message i is between a tool call and its result, the index of the message
+// with the call. A message inserted before the returned index does not separate a call from its result.
 func (c *Chat) positionOutsideCalls(i int) int {
 	if c.cachedResultIndexes == nil {
 		c.cachedResultIndexes = c.lastResultIndexes()
@@ -139,7 +139,7 @@ func (c *Chat) lastResultIndexes() []int {
 	return resultIndexes
 }
 
-// insertBefore returns the edit that inserts the block as a system message before message i.
+// insertBeforeEdit returns the edit that inserts the block as a system message before message i.
 func (c *Chat) insertBefore(i int, block string) edit {
 	return insertion(c.Messages[i].span.from, `{"role":"system","content":`+quote(block)+`},`)
 }
@@ -162,8 +162,8 @@ func (c *Chat) appendToSystem(block string) edit {
 	return c.insertBefore(0, block)
 }
 
-// insertAtStart returns the edits that insert the block before the message's text or, if there is no text,
-// before its parts, as a part of the given kind. It returns nil for an empty message.
+// insertAtStartEdits returns the edits that insert the block before the message's text or, if there is no
+// text, before its parts, as a part of the given kind. It returns nil for an empty message.
 func (m Message) insertAtStart(block, kind string) []edit {
 	switch {
 	case m.textSpan.isSet():

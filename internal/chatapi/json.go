@@ -89,7 +89,7 @@ func members(object gjson.Result) []member {
 	return out
 }
 
-// fieldOf returns the value of a field; of duplicate fields that of the last, as most JSON readers do.
+// fieldOf returns the value of a field. Of several values it returns the last, as most readers do.
 func fieldOf(fields []member, name string) (v gjson.Result) {
 	for _, f := range fields {
 		if f.name == name {

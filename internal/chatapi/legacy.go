@@ -64,7 +64,7 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.blockIsPart = true // so that BlockPart returns no position at which a later request could insert the block again
+	c.blockIsPart = true // BlockPart then returns Unplaced, because a later request cannot insert the block again
 	c.blockEdits = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}

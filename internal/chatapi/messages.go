@@ -94,11 +94,11 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 // cachedPrefix describes the beginning of a request that the provider caches.
 type cachedPrefix struct {
 	end      int     // offset of the end of the last part with a cache breakpoint; 0 means none
-	nextUser Message // the user's first message that ends after that offset; a block can follow its resultsEnd
+	nextUser Message // first user message that ends after the offset end; a block may follow the message's resultsEnd
 }
 
-// read reads the next message of a request. breakpoint is the offset of the end of the message's last part
-// with a breakpoint; 0 means none.
+// addMessage updates c for the next message of a request. breakpointEnd is the offset of the end of the
+// message's last part with a breakpoint; 0 means none.
 func (c *cachedPrefix) read(m Message, content gjson.Result, breakpoint int) {
 	if breakpoint > 0 {
 		c.end, c.nextUser = breakpoint, Message{}
@@ -213,8 +213,8 @@ func withoutBreakpoint(v gjson.Result, fields []member) string {
 }
 
 // messagesEdits returns the edits that insert the block into its user message, between tool results and text,
-// or after the system prompt. The block follows the last cache breakpoint, so that the provider's cache of the
-// text before it stays valid.
+// or after the system prompt. The block follows the last cache breakpoint, so that the provider's cache of
+// the preceding text stays valid.
 func messagesEdits(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.MessageIndex], b.Text
 	if b.Part != Unplaced {
@@ -240,7 +240,7 @@ func messagesEdits(c *Chat, b Block, p Placement) []edit {
 	return m.insertFirst(block, "text")
 }
 
-// reinsert returns the edits that insert the block of an earlier request at its former position in m.
+// reinsertEdits returns the edits that insert the block of an earlier request at its former position in m.
 func (m Message) reinsert(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.partSpans); {
@@ -251,14 +251,14 @@ func (m Message) reinsert(b Block) []edit {
 		return []edit{insertion(m.partSpans[b.Part].from, part+",")}
 	case b.Part >= n && n > 0 && m.partSpans[n-1].to > m.resultsEnd:
 		return []edit{insertion(m.partSpans[n-1].to, ","+part)}
-	case n == 0 && m.textSpan.isSet(): // the client replaced a part by a text without a breakpoint
+	case n == 0 && m.textSpan.isSet(): // the client now sends a text in place of parts, without a breakpoint
 		return []edit{insertion(m.textSpan.from, `[{"type":"text","text":`), insertion(m.textSpan.to, `},`+part+`]`)}
 	}
 	return m.insertFirst(b.Text, "text")
 }
 
-// insertFirst returns the edits that insert the block, as a part of the given kind, before the message's own
-// parts; a string becomes a list of parts. It returns nil for an empty message.
+// insertFirstEdits returns the edits that insert the block, as a part of the given kind, before the message's
+// own parts; a string becomes a list of parts. It returns nil for an empty message.
 func (m Message) insertFirst(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.partSpans {
@@ -275,7 +275,7 @@ func (m Message) insertFirst(block, kind string) []edit {
 	return nil
 }
 
-// insertAfterPreface returns the edits that insert the block after the preface; as a separate part if asPart
+// insertAfterPrefaceEdits returns the edits that insert the block after the preface; as a separate part if asPart
 // is true, so that the provider's cache stays valid. It returns nil if the preface is neither text nor parts.
 func (c *Chat) insertAfterPreface(block string, asPart bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value

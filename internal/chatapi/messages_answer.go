@@ -72,7 +72,7 @@ func (s *Stream) addToBlock(index, delta gjson.Result) {
 	}
 }
 
-// newLine ends the line before the text of another part of the answer.
+// endLine ends the line before the text of another part of the answer.
 func (s *Stream) newLine() {
 	if s.text.Len() > 0 {
 		s.appendText(&s.text, "\n")

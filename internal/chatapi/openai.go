@@ -52,12 +52,12 @@ type Message struct {
 	ToolCalls bool          // the message calls tools or a function
 	Digest    string        // result of [Digest], by which the message is recognized in later requests
 	ItemRefs  []string      // ids of an earlier answer's items, which the request refers to instead of repeating them
-	Chain     string        // chain hash of the stored turn with the items of ItemRefs; "" if unknown
+	Chain     string        // hash of the path up to the stored turn with the items of ItemRefs; "" if unknown
 
 	span       span     // span of the message in the body
 	resultsEnd int      // offset of the end of the last tool result in the same element; 0 means none
 	textSpan   span     // span of the content's string or first text part; zero if there is none
-	partSpans  []span   // spans of the parts; nil if the content is a string
+	partSpans  []span   // spans of the content's parts; nil if the content is a string
 	callIDs    []string // ids of the message's calls
 	callID     string   // id of the call whose result the message is
 	folder     string   // in a user's message: the working directory that the client's wrapper names
@@ -143,8 +143,8 @@ func messagesOf(fields []member) (list gjson.Result, err error) {
 	return list, nil
 }
 
-// readMessages reads a list of messages. readElement appends the messages in an element to to, and returns
-// false if the element has no role.
+// readMessages reads a list of messages. readElement appends an element's messages to its first argument, and
+// returns false if the element has no role.
 func readMessages(list gjson.Result, readElement func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
 	i, ok := 0, false
 	list.ForEach(func(_, v gjson.Result) bool {
@@ -194,8 +194,8 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 	return b.message(v, readRole(stringOf(role)), stringField(fields, "name"), stringField(fields, "tool_call_id")), role.Type == gjson.String
 }
 
-// message returns the content of v as a message with a role; callID is the id of the call whose result it is,
-// or "".
+// message returns the content of v as a message with a role; callID is the id of the call whose result the
+// message is, or "".
 func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID string) Message {
 	m := Message{Role: role, Name: name, Text: strings.Join(b.texts, "\n"), span: spanOf(v), textSpan: b.firstTextSpan, partSpans: b.partSpans, callID: callID}
 	m.removeWrappers(b.texts, b.otherParts)

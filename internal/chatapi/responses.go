@@ -131,7 +131,7 @@ func (r *itemReader) endTurn() {
 	r.currentContent, r.currentSpan = messageContent{}, span{}
 }
 
-// addMessage adds a message with a role; callID is the id of the call whose result it is, or "".
+// addMessage adds a message with a role; callID is the id of the call whose result the message is, or "".
 func (r *itemReader) addMessage(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
 	r.endTurn()
 	var b messageContent

@@ -82,8 +82,8 @@ func (s *Stream) readFinishedCall(index, item gjson.Result) {
 	}
 }
 
-// readResponse reads the last event, which repeats the complete answer. It uses its texts and calls only if
-// none has arrived in pieces.
+// readResponse reads the last event, which repeats the complete answer. It uses the texts and calls of this
+// event only if none arrived in earlier events.
 func (s *Stream) readResponse(response gjson.Result) {
 	s.answer.readMetadata(response)
 	s.answer.FinishReason, s.done = stringOf(response.Get("status")), true

@@ -11,8 +11,8 @@ import (
 // so that the neighbours before document 0 need no check.
 const leadPadding = len(neighbourShares)
 
-// windowBits and windowBytes map a reach below reachFar to a mask with one bit or byte per document:
-// the document itself, at position leadPadding, and its neighbours.
+// windowBits and windowBytes map a reach below reachFar to a mask in which the bits or bytes of the document,
+// at position leadPadding, and of its neighbours are set.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := leadPadding - r&3; i <= leadPadding+r>>2; i++ {
@@ -53,7 +53,7 @@ func isMarked(bitset []uint64, n int32) bool {
 	return bitset[i>>6]>>(i&63)&1 == 1
 }
 
-// documentFrequency returns how many blended documents contain at least one term of the lists.
+// documentFrequency returns how many documents contain a term of the lists, themselves or in a neighbour.
 func (p *segment) documentFrequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorShare is the weight of the cosine in a candidate's Score, beside 1 for the word score. The
-// Score only orders candidates; package recall judges their relevance.
+// vectorShare is the weight of the cosine in a candidate's Score; the word score has the weight 1. The Score
+// only orders candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
 // candidates returns docs as candidates, best first. divisor is the sum of the idf of the question's

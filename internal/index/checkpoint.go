@@ -39,8 +39,8 @@ func (ix *Index) checkpointPath(owner memory.Owner) string {
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// isWorthSaving reports whether a shard is large enough for a checkpoint and had at least one change
-// per divisor memories since the last one.
+// isWorthSaving reports whether a shard is large enough for a checkpoint, and since its last checkpoint had
+// at least as many changes as its number of memories divided by divisor.
 func (ix *Index) isWorthSaving(sh *shard, divisor int) bool {
 	if ix.opts.Dir == "" {
 		return false
@@ -93,7 +93,7 @@ func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) e
 	f := sh.freeze()
 	sh.mu.RUnlock()
 	err := ix.writeCheckpoint(ctx, e.owner, sh.vectorSpace.model, f)
-	if ctx.Err() == nil { // even after an error, so that a checkpoint is not retried at once
+	if ctx.Err() == nil { // also after an error, so that the next attempt waits for more changes
 		sh.mu.Lock()
 		sh.unsavedChanges -= f.unsavedChanges
 		sh.mu.Unlock()
@@ -193,7 +193,7 @@ func removeTemporary(dir string) {
 	if dir == "" {
 		return
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the pattern is valid
+	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the only possible error is an invalid pattern
 	for _, path := range left {
 		_ = os.Remove(path) // a leftover file only wastes disk space
 	}

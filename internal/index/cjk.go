@@ -38,8 +38,8 @@ func (s *contents) indexCharacters(term string, id int32) {
 	termsOf(last).endingWith = append(termsOf(last).endingWith, id)
 }
 
-// addCharacterPostings replaces the postings of single-character terms by those of all words that
-// contain the character, where the rule above applies.
+// addCharacterPostings replaces the postings of a single-character term by those of all words that contain
+// the character, if it is the whole question or no memory has it as a word.
 func addCharacterPostings(segments []*segment, question string, terms []string) {
 	for i, t := range terms {
 		if text.IsUnspacedCharacter(t) && (text.HasIsolatedCharacter(question, t) || noDocumentHas(segments, i)) {

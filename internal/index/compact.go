@@ -51,7 +51,7 @@ func (s *contents) copyDocument(source *contents, n int32) int32 {
 	if row := d.row; row >= 0 {
 		d.row = s.appendPacked(to, source.packedRow(row))
 		if i := row / chunkRows; i > 0 {
-			source.chunks[i-1] = chunk{} // rows are in document order, so the earlier chunks are no longer needed
+			source.chunks[i-1] = chunk{} // rows are in document order, so the remaining documents do not need the earlier chunks
 		}
 	}
 	moments := source.datesOf(n)

@@ -149,7 +149,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 		values := make([]float32, dims)
 		for c := range read {
 			if whole = whole && c.findRows(min(chunkRows, rows), dims); whole {
-				c.quantize(values) // findRows has checked that each row has dims values
+				c.quantize(values) // setRowEnds has checked that each row has dims values
 			}
 			rows -= chunkRows
 		}

@@ -4,13 +4,13 @@
 //
 // # Words
 //
-// A memory has one posting for each of its terms. An occurrence in the text, a tag or the speaker's
-// name counts 1, a word of the statement's date counts 1/3. A turn is scored together with its
-// neighbours (BM25 with k1 0.9, b 0.5): its blended count of a term is the count in its own text,
-// plus 1/3 of the counts in turns one and two away in the same conversation, plus 0.15 of those
-// three away. Its blended length is computed alike. Postings hold only counts of a turn's own text,
-// so adding a turn changes only its neighbours' lengths. A term's document frequency counts turns
-// with a blended count above 0. Scores are divided by the sum of the idf of the question's terms.
+// A memory has one posting for each of its terms. An occurrence in the text, a tag or the speaker's name
+// counts 1, a word of the statement's date counts 1/3. A turn is scored together with its neighbours (BM25
+// with k1 0.9, b 0.5): its blended count of a term is the count in its own text, plus 1/3 of the counts in
+// turns one and two away in the same conversation, plus 0.15 of those three away. Its blended length is
+// computed in the same way. Postings hold only counts of a turn's own text, so adding a turn changes only its
+// neighbours' lengths. A term's document frequency counts turns with a blended count above 0. Scores are
+// divided by the sum of the idf of the question's terms.
 //
 // Blended counts are integers in units of 1/180 occurrence, so that the order in which memories are
 // added does not change scores.

@@ -32,7 +32,7 @@ const checkpointMagic = "loci.idx"
 // checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const checkpointFormat = 7
 
-// checkpointHeader identifies a checkpoint. The reader accepts any Version, and otherwise only equal headers.
+// checkpointHeader identifies a checkpoint. The reader requires its own values in all fields except Version.
 type checkpointHeader struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine

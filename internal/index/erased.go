@@ -28,8 +28,8 @@ func (ix *Index) watchErasures() {
 	ix.background.Go(func() { ix.dropErased("") })
 }
 
-// dropErased drops an owner after an erasure. For "" it drops every owner with a checkpoint or a large
-// shard whose memories were erased since that was written or updated.
+// dropErased drops an owner after an erasure. For "" it drops each owner of whom the store has erased
+// memories after the version in [Index.followedVersions].
 func (ix *Index) dropErased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
@@ -52,7 +52,7 @@ func (ix *Index) dropErased(owner memory.Owner) {
 	}
 }
 
-// followedVersions returns the versions of all checkpoints and of shards large enough for one, by
+// followedVersions returns the versions of all checkpoints and of shards large enough for a checkpoint, by
 // owner; the older version if an owner has both.
 func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
@@ -74,7 +74,7 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	if ix.opts.Dir == "" {
 		return versions
 	}
-	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the pattern is valid
+	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the only possible error is an invalid pattern
 	for _, path := range paths {
 		h, err := readCheckpointHeader(path)
 		if err != nil {

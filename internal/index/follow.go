@@ -83,8 +83,8 @@ func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
 	return l
 }
 
-// runLoad updates base, or loads a new shard if base is nil, and completes l with the result. It
-// returns the argument with which OnMissingVectors must be called, or 0 for no call.
+// runLoad updates base, or loads a new shard if base is nil, and completes l with the result. It returns the
+// number of memories without a vector that OnMissingVectors must be told, or 0 for no call.
 func (ix *Index) runLoad(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
 	sh, withoutVector, err := ix.followAndCheckVectors(e.owner, base)
 	ix.mu.Lock()
@@ -99,7 +99,7 @@ func (ix *Index) runLoad(e *ownerEntry, l *pendingLoad, base *shard) (withoutVec
 	}
 	l.shard = sh
 	e.shard, e.version = sh, sh.version // needs no lock of sh: only updates change it, one at a time
-	if ix.entries[e.owner] != e {       // dropped during the load; waiting searches still get the shard
+	if ix.entries[e.owner] != e {       // the owner was dropped during the load; waiting searches still get the shard
 		return withoutVector
 	}
 	size := sh.size()
@@ -175,15 +175,14 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
-// compactSource is a [memory.IndexSource] with an efficient full read. Everything is like Since from
-// version 0, but passes vectors separately as float16 ([vector.Pack]), and sets only the fields of
-// memories that an index or its candidates contain.
+// compactSource is a [memory.IndexSource] with an efficient full read. Its method Everything is like Since
+// from version 0, but passes vectors separately as float16 ([vector.Pack]), and sets only the fields of
+// memories that an index needs.
 type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error)
 }
 
-// readAll yields all visible memories of an owner, with the vector in the item or as a separate
-// argument.
+// readAll yields all recallable memories of an owner. The vector is in the item or the second argument.
 func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.IndexItem, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
@@ -191,7 +190,7 @@ func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.Ind
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.IndexItem) error { return yield(item, nil) })
 }
 
-// applyChanges applies the store's changes since sh.version to a shard; after an error, none.
+// applyChanges applies the store's changes since sh.version to sh. After an error it has applied none.
 func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, sh.vectorSpace.model, sh.version, func(item memory.IndexItem) error {
@@ -211,13 +210,13 @@ func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 // batch is a list of changes that are not applied yet.
 type batch []step
 
-// step is a written or removed item. packedVector replaces IndexItem.Vector if it is not empty.
+// itemChange is a written or removed item. packedVector replaces IndexItem.Vector if it is not empty.
 type step struct {
 	memory.IndexItem
 	packedVector []uint16
 }
 
-// maxBatch is the number of steps at which a batch is applied. To sort all memories of one version
+// maxBatch is the number of changes at which a batch is applied. To sort all memories of one version
 // together, a batch may grow to twice maxBatch.
 const maxBatch = 2048
 
@@ -229,7 +228,7 @@ func (b batch) mustFlushBefore(item memory.IndexItem) bool {
 // flush applies the batch, which contains each id once, and empties it. Turns of one version are added
 // in the order of their conversations, because a search is fastest if neighbours have adjacent numbers.
 func (b *batch) flush(s *contents) {
-	order := make([]int32, len(*b)) // sorting indexes avoids moving large steps
+	order := make([]int32, len(*b)) // sorting indexes avoids moving large structs
 	for i := range order {
 		order[i] = int32(i)
 	}
@@ -275,7 +274,7 @@ func (s *contents) reserve(b batch) {
 	}
 }
 
-// compareOrder compares steps by version; within a version, turns are last and in conversation order.
+// compareOrder compares changes by version; within a version, turns are last and in conversation order.
 func (a *step) compareOrder(b *step) int {
 	t, u := a.Memory.Turn, b.Memory.Turn
 	if a.Version != b.Version || t == nil || u == nil {
@@ -284,7 +283,7 @@ func (a *step) compareOrder(b *step) int {
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
-// turnsLast is a sort key that puts turns after all other items of a version.
+// turnSortKey returns a sort key that puts turns after all other items of a version.
 func turnsLast(item memory.IndexItem) int {
 	if item.Memory.Turn != nil {
 		return 1

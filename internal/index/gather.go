@@ -9,7 +9,7 @@ import (
 // added to the lists of their terms. Each list then allocates memory once.
 type postingBuffer struct {
 	entries      []posting
-	newestByTerm []int32 // by term: index of its newest posting in entries; none if there is no posting
+	newestByTerm []int32 // by term: index in entries of the term's newest posting; none if it has no posting
 }
 
 type posting struct {

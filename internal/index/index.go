@@ -32,9 +32,8 @@ type Options struct {
 	// vectors are always used. Searches do not wait for the call.
 	OnMissingVectors func(owner memory.Owner, missing int)
 
-	// Offloaded reports whether an owner's vectors are searched outside the index.
-	// [memory.Search].Neighbors then holds the results of that search. Offloaded is called when an
-	// owner is loaded; nil offloads no owner.
+	// IsOffloaded reports whether an owner's vectors are searched outside the index. [memory.Search].Neighbors
+	// then holds the results of that search. It is called when an owner is loaded; nil offloads no owner.
 	Offloaded func(memory.Owner) bool
 
 	// Report receives errors of checkpoints, which do not fail searches; nil ignores them. It may

@@ -31,7 +31,7 @@ func correctMisspelt(segments []*segment, question string, terms []string) (corr
 	return corrections
 }
 
-// noDocumentHas reports whether no document has the question's term termIndex or a related term.
+// noDocumentHas reports whether no document has the question's term number termIndex or a related term.
 func noDocumentHas(segments []*segment, termIndex int) bool {
 	for _, p := range segments {
 		if slices.ContainsFunc(p.postingLists[2*termIndex], p.hasUndeleted) || slices.ContainsFunc(p.postingLists[2*termIndex+1], p.hasUndeleted) {
@@ -53,8 +53,8 @@ func anyDocumentHas(segments []*segment, term []byte) bool {
 	})
 }
 
-// addRelatedPostings adds the postings of term's synonyms to those of the terms related to the
-// question's term termIndex, which term corrects. It omits the question's own terms.
+// addRelatedPostings adds, for the misspelt question term termIndex, the postings of the synonyms of its
+// correction term. It omits synonyms that are in the question.
 func addRelatedPostings(segments []*segment, termIndex int, term string) {
 	for _, other := range text.Synonyms(term) {
 		if !slices.Contains(segments[0].questionTerms, other) {

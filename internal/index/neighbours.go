@@ -72,7 +72,7 @@ func (s *contents) updateLength(n int32) {
 	s.reaches[n] = s.reachOf(n)
 }
 
-// eachNeighbour yields the neighbours that contribute to document n, with their share in 1/60.
+// eachNeighbour yields the neighbours that contribute to document n, with their shares in units of 1/60.
 func (s *contents) eachNeighbour(n int32, yield func(m, share int32)) {
 	prev, next := s.links[n].prev, s.links[n].next
 	for _, share := range neighbourShares {

@@ -49,8 +49,8 @@ type FilterMatches struct {
 	Share float64  // share of the owner's memories that match; 0 if vectors are not used
 }
 
-// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a search;
-// their share without ids if there are more than maxIDs.
+// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a search; if more
+// than maxIDs match, only their share.
 func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, maxIDs int) (FilterMatches, error) {
 	shards, err := ix.currentShards(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {

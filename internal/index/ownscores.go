@@ -39,7 +39,7 @@ func (p *segment) requestOwnScore(n int32) {
 }
 
 // requestConversations requests the own scores of all turns of the requested conversations, or of all
-// documents if these turns are more than a quarter.
+// documents if these turns are more than a quarter of all documents.
 func (p *segment) requestConversations() {
 	turns := 0
 	for _, t := range p.sessionRequests {
@@ -87,7 +87,7 @@ func (p *segment) sessionScore(t int32) float32 {
 	return (first + second + third) / 3
 }
 
-// peakScore returns how much a turn's own score exceeds the best own score within two turns.
+// peakScore returns how much a turn's own score exceeds the best own score of the turns at distances 1 and 2.
 func (p *segment) peakScore(n int32) float32 {
 	var best float32
 	prev, next := p.links[n].prev, p.links[n].next

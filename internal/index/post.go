@@ -53,7 +53,7 @@ func (s *contents) termNumber(t string) int32 {
 	return id
 }
 
-// addPosting adds weight, in thirds, to the posting of a term in document n, which must be the newest.
+// addPosting adds weight, in thirds, to the posting of a term in document n, which must be the newest document.
 func (s *contents) addPosting(n, term int32, weight int32) {
 	if s.pendingPostings != nil {
 		s.pendingPostings.addPosting(n, term, weight)

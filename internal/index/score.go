@@ -86,7 +86,7 @@ func scoreRareFirst(segments []*segment, groups []termGroup, means [4]meanLength
 	}
 }
 
-// skipHopeless sets the contenders: the documents that can still be among the best if at most remaining
+// skipHopeless sets the contenders: the documents that can still be among the best if at most maxAddedScore
 // is added to a score. It does nothing if a document without a score could still be among the best.
 func skipHopeless(segments []*segment, remaining float32, picks *topPicks, finishVectors func()) {
 	if len(pickByWords(segments, picks)) < picks.limit {
@@ -110,8 +110,8 @@ const (
 	smoothingFrequency = 1   // number of imaginary memories that contain a word
 )
 
-// inverseFrequency returns the inverse document frequency of a word that containing of docs documents
-// contain.
+// inverseFrequency returns the inverse document frequency of a word that occurs in wordDocs of docs
+// documents.
 func inverseFrequency(docs, containing int) float64 {
 	n, with := float64(docs)+smoothingDocs, float64(containing)+smoothingFrequency
 	return math.Log1p((n - with + 0.5) / (with + 0.5))

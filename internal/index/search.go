@@ -20,9 +20,9 @@ type segment struct {
 	*contents
 	*scratch
 	filter        filter
-	postingLists  [][][]uint32 // at 2i the postings of the question's term i, at 2i+1 of its related terms
+	postingLists  [][][]uint32 // [2i]: postings of the question's term i; [2i+1]: of the terms related to term i
 	questionTerms []string     // the question's terms
-	pruned        bool         // true if other documents than contenders are no longer scored
+	pruned        bool         // true if from now on only the contenders are scored
 
 	hasRelated bool // true if a document contains a term related to one of the question
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Counts of terms are whole numbers: a posting counts thirds of an occurrence, and a blended count, which
-// includes the neighbours' postings, multiplies each by a share in 1/60.
+// Counts of terms are whole numbers: a posting counts thirds of an occurrence. A blended count is the sum of
+// a document's and its neighbours' counts, each multiplied by a share in units of 1/60.
 const (
-	wordWeight     = 3   // thirds that a word of the text, a tag or the speaker's name counts
-	dateWordWeight = 1   // thirds that a word of the date counts
+	wordWeight     = 3   // weight of a word in the text, a tag or the speaker's name: 3 thirds
+	dateWordWeight = 1   // weight of a word of the date: 1 third
 	maxCount       = 255 // largest count of a posting, in thirds
 
 	ownShare    = 60
-	nearShare   = 20 // share of turns one and two away: 20/60
-	farShare    = 9  // share of turns three away: 9/60
+	nearShare   = 20 // share of the turns at distances 1 and 2: 20/60
+	farShare    = 9  // share of the turns at distance 3: 9/60
 	blendedUnit = wordWeight * ownShare
 )
 
@@ -82,7 +82,7 @@ type contents struct {
 	docByRow    []int32   // document by row; none if the document was deleted
 	maxScale    float32   // largest scale of the int8 rows
 	floatBuffer []float32 // working memory of writers for one vector
-	halfBuffer  []uint16  // working memory for the float16 form of that vector
+	halfBuffer  []uint16  // working memory of writers for the float16 form of one vector
 
 	kindCounts    [4]int   // number of undeleted documents by kind
 	blendedTotals [4]int64 // sum of the blended lengths of undeleted documents by kind
@@ -99,12 +99,12 @@ type doc struct {
 	speaker                     int32
 	category                    int32
 	role                        int32
-	row                         int32 // row of its vector; none or offloadedRow if no vector is in chunks
-	firstDate                   int32 // index of its first date in mentionedDates
+	row                         int32 // row of the memory's vector in chunks; none or offloadedRow if it is not there
+	firstDate                   int32 // index of the memory's first date in mentionedDates
 	classes                     text.Classes
 	confidence                  float32 // confidence of a fact; 1 for other memories
 	flags                       memory.TextFlags
-	dateCount                   uint8 // number of its dates in mentionedDates
+	dateCount                   uint8 // number of the memory's dates in mentionedDates
 }
 
 type kind uint8

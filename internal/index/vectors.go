@@ -115,7 +115,7 @@ func (c *chunk) quantize(buffer []float32) (maxScale float32) {
 	return maxScale
 }
 
-// findRows sets rowEnds, and reports whether packedRows has exactly rowCount rows of dims values. If so, it
+// setRowEnds sets rowEnds, and reports whether packedRows has exactly rowCount rows of dims values. If so, it
 // allocates the int8 forms of a full chunk, so that the last chunk can grow.
 func (c *chunk) findRows(rowCount, dims int) bool {
 	at := 0

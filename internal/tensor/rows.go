@@ -11,7 +11,7 @@ func geluPortable(x []float32) {
 	}
 }
 
-// RowPadding is the number whose multiples are the row lengths for which [Softmax] is fastest.
+// RowPadding divides the row lengths for which [Softmax] is fastest.
 const RowPadding = 16
 
 // Softmax replaces x[:n] by e^(scale·x), normalized so that the sum is 1. It is faster if x has room for n

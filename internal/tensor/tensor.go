@@ -125,8 +125,8 @@ func Multiply(dst, a Matrix, w *Weights, addend Matrix) {
 // block.
 const maxBlockValues = 1 << 17
 
-// tileKernel computes one tile of a product: rows of a times one panel. With each of the depth rows of the
-// panel it may prefetch the next prefetchBytes, beginning prefetchOffset bytes after the panel's start.
+// tileKernel computes one tile of a product: rows of a times one panel. For each of the panel's rows (their number
+// is depth) it may prefetch prefetchBytes more bytes, beginning at prefetchOffset from the panel's start.
 type tileKernel func(dst, a Matrix, panel []float32, depth int, prefetchOffset, prefetchBytes int, addend Matrix)
 
 // partSize returns the size of each part if n is divided into nearly equal parts of at most maxSize, as few as

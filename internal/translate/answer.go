@@ -72,7 +72,7 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// addChunk appends a chunk. It gives a call without an id an id that contains idPrefix.
+// addChunk appends a chunk. A call without an id gets an id that contains idPrefix.
 func (a *answer) addChunk(c chunk, idPrefix string) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -133,8 +133,8 @@ func (a *answer) appendText(b *outputBlock, text string) {
 	}
 }
 
-// findOrAddCall returns the call with this index and, unless id is empty, this id; or a new call. If the server
-// omits the index (nil), id alone identifies the call, and an empty id means the last call.
+// findOrAddCall returns the call with this index and, unless id is empty, this id; or a new call. If the
+// server omits the index (nil), id alone identifies the call, and an empty id refers to the last call.
 func (a *answer) findOrAddCall(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
@@ -181,7 +181,7 @@ type writer interface {
 	closeStream(a *answer) []byte                      // ends the stream
 	endWithError(message string) []byte                // ends the stream with an error
 	completeAnswer(a *answer) any                      // returns the answer as one JSON value
-	callIDPrefix() string                              // returns the text that the ids of calls without an id contain
+	callIDPrefix() string                              // returns a text for the ids that Loci gives to calls without an id
 }
 
 // Answer converts a chat completion to the dialect of the request.
@@ -209,9 +209,9 @@ type Stream struct {
 	begun  bool
 	ended  bool
 
-	blockIndex   int  // index of the part that is being written
-	blockBegun   bool // the beginning of that part was written
-	writtenBytes int  // number of bytes of the part's text that were written
+	blockIndex   int  // index of the current part, which is being written
+	blockBegun   bool // the beginning of the current part was written
+	writtenBytes int  // number of bytes of the current part's text that were written
 }
 
 // Write takes the next piece of the upstream's stream and returns its translation, valid until the

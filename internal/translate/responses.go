@@ -222,8 +222,8 @@ func partsOf(raw json.RawMessage, path string) (c content, err error) {
 	return c, nil
 }
 
-// addTools translates the tools and the tool choice. It returns the names of functions in namespaces by
-// [toolName.flatName].
+// addTools translates the tools and the tool choice. It returns the names of the functions that are in
+// namespaces, by [toolName.flatName].
 func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
 	if !isAbsentOrNull(in.Tools) {

@@ -12,7 +12,7 @@ import (
 
 type responsesWriter struct {
 	response        response
-	namespacedTools map[string]toolName // names of functions in namespaces by [toolName.flatName]
+	namespacedTools map[string]toolName // names of the functions that are in namespaces, by [toolName.flatName]
 	id              string              // id of the answer without its prefix
 	nextEvent       int                 // number of the next event
 }
@@ -110,7 +110,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the name by which the client knows a called function.
+// toolNameOf returns the name by which the client knows a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.namespacedTools[b.name]; ok {
 		return name

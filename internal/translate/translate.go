@@ -240,7 +240,7 @@ func isProviderTool(kind string) bool {
 	return slices.ContainsFunc(providerTools, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
-// untranslatableError returns the error for content of a request, at the position path, that cannot be sent on.
+// untranslatableError returns the error for a part of a request that cannot be translated; path is its position.
 func untranslatableError(path, format string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", path, fmt.Sprintf(format, args...))
 }

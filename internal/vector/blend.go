@@ -9,10 +9,10 @@ const (
 	BlendReach     = 3
 )
 
-// Blend has the parameters for scoring a word in documents: BM25 of its count in the document and, with a
-// lower share, in the neighbours before and after it. Kernels depend on the layout of this struct.
+// Blend has the parameters of a word's BM25 scores. The word's count in a document also includes, with lower
+// weights, its counts in the neighbours before and after. Kernels depend on the layout of this struct.
 type Blend struct {
-	Scale  float32                // factor that converts a sum of shares to a term frequency
+	Scale  float32                // factor that converts a weighted sum of counts to a term frequency
 	Gain   float32                // k1 + 1
 	Base   float32                // k1 (1 - b)
 	IDF    float32                // inverse document frequency of the word
@@ -20,10 +20,10 @@ type Blend struct {
 	Shares [BlendReach + 1]uint16 // weights of a count in the document itself, and in documents at distances 1, 2 and 3
 }
 
-// AddBlendedScores adds a word's contribution to the documents' scores. counts are its counts by document,
-// from BlendReach before the first document to BlendReach after the last. reach[i] is the number of neighbours
-// before document i plus four times the number after. A document whose reach is 16 or more is skipped, and bit
-// i of far is set. The sum of weighted counts around a document must be below 65536.
+// AddBlendedScores adds a word's contribution to the documents' scores. counts are the word's counts by
+// document, from BlendReach before the first document to BlendReach after the last. reach[i] is the number of
+// neighbours before document i plus four times the number after. A document whose reach is 16 or more is
+// skipped, and bit i of far is set. The sum of weighted counts around a document must be below 65536.
 func AddBlendedScores[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
 	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendReach], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
 		lengths[:BlendDocuments])

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// maxZeroMagnitude is the largest absolute value below which [Quantize] treats a vector as zero, because the
-// scale would be subnormal and the division imprecise.
+// maxZeroMagnitude is an upper bound: [Quantize] treats a vector with only smaller absolute values as zero,
+// because the scale would be subnormal and the division imprecise.
 const maxZeroMagnitude = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
@@ -24,8 +24,8 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of
-// two floats are ordered like their values.
+// largestMagnitudePortable returns the largest absolute value, 0 for an empty slice. Without the sign bit,
+// the bits of two floats are ordered like their values.
 func largestPortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {

@@ -50,7 +50,7 @@ func blendAVX2(b *float32, counts *uint8, reach *uint8, kinds *uint8, lengths *i
 //go:noescape
 func encodeHalvesAVX2(dst *uint16, v *float32, n int)
 
-// largestAVX2 is largestPortable with AVX2. n must be a multiple of 32.
+// largestAVX2 is largestMagnitudePortable with AVX2. n must be a multiple of 32.
 //
 //go:noescape
 func largestAVX2(v *float32, n int) float32

@@ -13,8 +13,8 @@ const (
 )
 
 // Peaks divides scores into groups of at most sixteen, and appends the largest score of each group to peaks.
-// The n-th largest peak is a threshold that at least n scores reach; hardly more if n is far less than the
-// number of groups. Peaks skips NaN.
+// At least n scores reach the n-th largest peak, and hardly more than n if n is far less than the number of
+// groups. Peaks skips NaN.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPieceSize * peakPieceSize
 	old, more := len(peaks), whole/peakPieceSize*peakGroups

@@ -137,7 +137,7 @@ func (x *Index) requestFill() {
 	}
 }
 
-// fillLoop updates the copies of all owners for each request, and retries until that succeeds.
+// fillLoop updates the copies of all owners for each of the fillRequests, and retries after an error.
 func (x *Index) fillLoop() {
 	for {
 		select {
@@ -160,7 +160,7 @@ func (x *Index) fillLoop() {
 			}
 			pause = min(2*pause, longestFillPause)
 		}
-		x.unconfirmedErasures.CompareAndSwap(erasures, 0) // after a newer erasure all owners are checked again
+		x.unconfirmedErasures.CompareAndSwap(erasures, 0) // if there was another erasure meanwhile, all owners are checked again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.collectionName)
 	}
 }
@@ -302,7 +302,7 @@ func (x *Index) setMark(ctx context.Context, ids collectionIDs, owner memory.Own
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, or the zero value if the owner has no mark that is valid for this
+// readMark returns an owner's mark, or the zero value if the owner has no mark that is valid for this
 // collection and store.
 func (x *Index) mark(ctx context.Context, ids collectionIDs, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
@@ -327,7 +327,7 @@ func (x *Index) mark(ctx context.Context, ids collectionIDs, owner memory.Owner)
 	return mark, err
 }
 
-// copiedVersion returns the version of an owner's copy by the cached mark; 0 if none is cached.
+// copiedVersion returns the version of an owner's copy according to its cached mark, or 0 without a mark.
 func (x *Index) copiedVersion(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -340,7 +340,7 @@ type copyBatch struct {
 	ctx          context.Context
 	collectionID string // id of the collection of vectors
 	owner        memory.Owner
-	mark         metadata
+	mark         metadata // the owner's mark after these changes
 	upserts      records
 	deletedIDs   []string
 }
@@ -392,16 +392,16 @@ func isComparable(values []float32) bool {
 // Warm starts to copy an owner's latest changes.
 func (x *Index) Warm(owner memory.Owner) { x.startSync(owner) }
 
-// Drop removes an owner's vectors from the server after an erasure, also those of earlier
-// embedders, and starts to copy the remaining vectors again. If the server does not answer, the
-// vectors are removed later, and [Index.MayHold] reports them until then.
+// Drop removes all vectors of an owner from the server after an erasure, also those of earlier embedders, and
+// starts to copy the vectors that the store still has. If the server does not answer, it removes the vectors
+// later; until then [Index.MayHold] reports them.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTimeout)
 	defer cancel()
 	x.mu.Lock()
 	runningSync := x.runningSyncs[owner]
 	x.mu.Unlock()
-	if runningSync != nil { // the running copy may have read erased vectors
+	if runningSync != nil { // the running update may have read erased vectors
 		select {
 		case <-runningSync.done:
 		case <-ctx.Done():
@@ -501,7 +501,7 @@ func (x *Index) removeErased(ctx context.Context) error {
 				if errors.Is(err, memory.Gone) {
 					err = x.removeOwner(ctx, ids, owner)
 				} else {
-					at++ // a removed mark shifts the following marks, so it does not count
+					at++ // no step after a removal, which shifts the following marks
 				}
 				if err != nil && !errors.Is(err, nothingErased) {
 					return err
@@ -512,8 +512,8 @@ func (x *Index) removeErased(ctx context.Context) error {
 	return nil
 }
 
-// onErasure starts to update an owner's copy after an erasure by another Loci process, or all
-// owners' copies for "". An update in progress, which may have read erased vectors, ends before.
+// onErasure starts to update an owner's copy after an erasure by another Loci process, or all owners' copies
+// for "". It first waits for a running update, which may have read erased vectors.
 func (x *Index) onErasure(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -536,8 +536,8 @@ func (x *Index) onErasure(owner memory.Owner) {
 	})
 }
 
-// Nearest returns the n memories of an owner whose vectors are nearest to a question's vector; only
-// memories with these ids unless ids is nil. Changes of the last moments may be missing.
+// Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If ids is not
+// nil, it returns only memories with these ids. Changes of the last moments may be missing.
 func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Neighbor, error) {
 	if !isComparable(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil

@@ -37,7 +37,7 @@ type client struct {
 	http *http.Client
 }
 
-// errNoCollection means a missing collection, and errNoRecord that a queried id is not there.
+// errNoCollection means a missing collection, and errNoRecord that the collection has no record with a queried id.
 var (
 	errNoCollection = errors.New("the collection does not exist")
 	errNoRecord     = errors.New("an id is not in the collection")
@@ -49,7 +49,7 @@ type collection struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// records are records of a collection in columns: the i-th entries of the slices are one record.
+// records are records of a collection in columns: entry i of every slice belongs to record i.
 type records struct {
 	IDs        []string    `json:"ids"`
 	Embeddings [][]float32 `json:"embeddings,omitempty"`

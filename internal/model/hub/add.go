@@ -21,11 +21,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of a model added from a local copy.
+// Limits of a model added from a local copy, in bytes.
 const (
 	maxArchiveBytes   = 16 << 30 // total size of an archive's files, in bytes
 	maxWeightsBytes   = 8 << 30
-	maxOtherFileBytes = 64 << 20 // size of any other file, in bytes
+	maxOtherFileBytes = 64 << 20 // size of any file other than the weights, in bytes
 )
 
 // Adder adds models from local copies.
@@ -82,7 +82,7 @@ func (a Adder) addFrom(copyPath, target string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // fails if a download uses the folder
+		_ = os.Remove(pulls) // fails, as it should, if a download uses the folder
 	}()
 	m := Manifest{Source: filepath.Base(filepath.Clean(copyPath))}
 	if err := source.eachFile(func(e copiedFile) error {

@@ -39,7 +39,7 @@ type Manifest struct {
 	Files      []File `json:"files"`
 }
 
-// File is one file of a model, with one of the two hashes.
+// ManifestFile is one file of a model, with one of the two hashes.
 type File struct {
 	Name        string `json:"name"` // path with slashes
 	Size        int64  `json:"size"`

@@ -121,7 +121,7 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, target); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails if another download uses the folder
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails, as it should, if another download uses the folder
 	return local, nil
 }
 
@@ -131,7 +131,7 @@ type unreachableError struct{ cause error }
 func (o *unreachableError) Error() string { return o.cause.Error() }
 func (o *unreachableError) Unwrap() error { return o.cause }
 
-// withAdvice adds the model's name to an error and, if the hub is unreachable, how to get the files otherwise.
+// withAdvice adds the model's name to an error and, if the hub is unreachable, another way to get the files.
 func (p Puller) withAdvice(err error, local string) error {
 	var unreachable *unreachableError
 	if !errors.As(err, &unreachable) {

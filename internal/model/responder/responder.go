@@ -110,8 +110,7 @@ func acknowledge(message string, hits []memory.Hit, effect MemoryEffect) string 
 	return sentence + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + disclaimer + ")"
 }
 
-// hitLines renders hits as list items. Of hits with the same content, it renders only the first, and none with
-// the content of question.
+// hitLines renders hits as list items. It omits hits with the content of an earlier hit or of question.
 func hitLines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}

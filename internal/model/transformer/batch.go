@@ -61,8 +61,8 @@ func (m *Model) pairSequence(a, b []int32) sequence {
 	return sequence{all, len(a) + 2}
 }
 
-// encode encodes sequences in concurrent groups. It calls use, from several goroutines, with the index of each
-// sequence and its tokens' vectors (rows), only the first if firstOnly is true. rows is valid until use returns.
+// encode encodes sequences in concurrent groups. From several goroutines it calls use with each sequence's
+// index and its tokens' vectors, only the first if firstOnly is true. use must not retain the vectors.
 func (m *Model) encode(ctx context.Context, sequences []sequence, firstOnly bool, use func(i int, rows []float32)) error {
 	ends := groupEnds(sequences, cap(m.workspaces))
 	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
@@ -144,8 +144,8 @@ func groupEnds(sequences []sequence, workers int) (ends []int) {
 	return ends
 }
 
-// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for the calls. It returns the first
-// error; after an error or the end of ctx, it starts no more calls.
+// runParallel calls do for 0 to n-1 on at most workers goroutines, and waits for the calls. It returns the
+// first error; after an error or the end of ctx, it starts no more calls.
 func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error

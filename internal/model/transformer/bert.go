@@ -66,7 +66,7 @@ func (l *tensorLoader) dense(in, out int, name string) dense {
 
 func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use these names
+	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use the names gamma and beta
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
@@ -142,11 +142,11 @@ const (
 // computing, so that the members divide columns instead of rows.
 const minRowsPerMember = 24
 
-// pass is one pass of a group of sequences through the layers by a team of one or more goroutines. Each member
-// computes a share of the rows (one row per token), and the members synchronize once per layer, when the keys
-// and values of all rows are ready. With few rows, each member instead computes all rows for a share of the
-// attention heads and columns, to read only a share of the weights. The members then synchronize after each
-// product, and each member normalizes all rows.
+// pass is one pass of a group of sequences through the layers by a team of one or more goroutines. Each
+// member computes a share of the rows (one row per token), and the members synchronize once per layer, when
+// the keys and values of all rows are ready. With few rows, each member instead computes all rows for a share
+// of the attention heads and columns, to read only a share of the weights. The members then synchronize after
+// each product, and each member normalizes all rows.
 type pass struct {
 	*encoder
 	sequences     []sequence
@@ -279,7 +279,7 @@ func (m *teamMember) computeLayers(ctx context.Context) {
 	}
 }
 
-// await waits, if needed is true, until every member of the team has called await as often as this one. It
+// await waits, if needed is true, until every member of the team has called await as often as this member. It
 // spins, because the other members arrive within microseconds.
 func (m *teamMember) await(needed bool) {
 	if !needed {
@@ -294,7 +294,7 @@ func (m *teamMember) await(needed bool) {
 	}
 }
 
-// embed sets x, the member's rows, to the normalized sums of token, position and type embeddings.
+// embedTokens sets x, the member's rows, to the normalized sums of token, position and type embeddings.
 func (m *teamMember) embed(x []float32) {
 	h, row := m.hiddenSize, 0
 	for _, t := range m.sequences {
@@ -317,8 +317,8 @@ func (m *teamMember) embed(x []float32) {
 	}
 }
 
-// firstRows copies the rows of the sequences' first tokens to a new list of rows, and returns the member's
-// share of that list.
+// firstTokenRows copies the rows of the sequences' first tokens to a new list, and returns the member's share
+// of the new list.
 func (m *teamMember) firstRows() []float32 {
 	h, all, to := m.hiddenSize, m.shared.x, m.shared.firstTokens
 	if m.splitsColumns {

@@ -54,7 +54,7 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	return c, nil
 }
 
-// find returns the replacement of the shortest prefix of s in the table. Units have the format of
+// findReplacement returns the replacement of the shortest prefix of s in the table. Units have the format of
 // darts-clone: 8 bits of label, a flag for a value, and the offset of the children.
 func (c *charsmap) find(s string) (replacement []byte, ok bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

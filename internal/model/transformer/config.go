@@ -94,7 +94,7 @@ func readPooling(dir fs.FS) (string, error) {
 		switch m.Type[strings.LastIndex(m.Type, ".")+1:] {
 		case "Pooling":
 			file = strings.Trim(m.Path, "/") + "/config.json"
-		case "Transformer", "Normalize": // needs nothing, since Embed normalizes all vectors
+		case "Transformer", "Normalize": // nothing to read: Embed normalizes all vectors
 		default:
 			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
 		}
@@ -139,7 +139,7 @@ func readPrompts(dir fs.FS) (question, document string, err error) {
 	return config.Prompts["query"], document, nil
 }
 
-// readMaxTokens returns the maximum number of tokens of a text for the model, at most positions.
+// readMaxTokens returns the model's maximum number of tokens of a text, but no more than positions.
 func readMaxTokens(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`

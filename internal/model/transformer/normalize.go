@@ -35,7 +35,7 @@ type normalizerFile struct {
 	StripRight bool `json:"strip_right"`
 }
 
-// functions returns the normalizer's steps, at least one. Each step appends the normalized s to dst.
+// steps returns the normalizer's steps, at least one. Each step appends the normalized s to dst.
 func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
@@ -58,7 +58,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace": // any other replacement could make a text many times longer
+	case "Replace": // only replacements that cannot make a text many times longer
 		switch {
 		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
@@ -194,7 +194,7 @@ func appendNormalized(dst []byte, r rune, strip, lower bool) []byte {
 	return appendLower(dst, r, lower)
 }
 
-// The first Korean syllable and the number of syllables, whose decomposition is computed.
+// The first Korean syllable and the number of Korean syllables. Their decomposition is computed.
 const (
 	firstHangul = 0xac00
 	hangulCount = 19 * 21 * 28

@@ -11,7 +11,7 @@ import (
 const passagePrefix = "Represent this sentence for searching relevant passages: "
 
 // prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first
-// family all of whose parts are in the model's name, unless the part in not is in the name too.
+// family all of whose parts are in the model's name, unless the name also contains the text in the field not.
 var prefixFamilies = []struct {
 	parts              []string
 	not                string
@@ -23,7 +23,7 @@ var prefixFamilies = []struct {
 	{[]string{"bge", "large"}, "reranker", passagePrefix, ""}, // Ollama's name for the English model
 	{[]string{"nomic", "embed", "text"}, "", "search_query: ", "search_document: "},
 	{[]string{"mxbai", "embed", "large"}, "de", passagePrefix, ""},
-	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next entry
+	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the model of the next entry
 	{[]string{"arctic", "embed", "v2"}, "", "query: ", ""},
 	{[]string{"arctic", "embed"}, "", passagePrefix, ""},
 	{[]string{"embeddinggemma"}, "", "task: search result | query: ", "title: none | text: "},

@@ -86,7 +86,7 @@ func (s *staticModel) embed(ids []int32) []float32 {
 }
 
 // normalized scales v to length 1. A zero vector, such as that of a text without any token of the model,
-// becomes the first axis.
+// becomes (1, 0, 0, …).
 func normalized(v []float32) []float32 {
 	if !vector.Normalize(v) {
 		clear(v)

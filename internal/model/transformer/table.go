@@ -8,7 +8,7 @@ type embeddingTable struct {
 	width  int
 	floats []float32 // rows of a small vocabulary
 	bytes  []int8    // rows of a large vocabulary
-	scales []float32 // scale of each row in bytes
+	scales []float32 // scale of each row in int8Rows
 }
 
 // largeTableRows is the number of tokens from which a table has 8-bit values. BERT's vocabulary has 30,522

@@ -40,7 +40,7 @@ type specialToken struct {
 	stripsLeft, stripsRight bool // the token includes the spaces before or after it
 }
 
-// ids returns the token numbers of a text, without cls and sep.
+// tokenIDs returns the token numbers of a text, without the tokens cls and sep.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
@@ -144,8 +144,8 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	}
 	var added []specialToken
 	for _, a := range f.AddedTokens {
-		// Tokens such as <mask> are searched before normalization, even if the file says after. The result
-		// differs only for texts such as ＜mask＞.
+		// Tokens such as <mask> are searched before normalization, even if the file requires it later. The
+		// result differs only for texts such as ＜mask＞.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported, because it matches only whole words or normalized text", a.Content)
 		}

@@ -28,7 +28,7 @@ func newTrie(texts []string) (*trie, error) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(strings.Compare(texts[a], texts[b]), cmp.Compare(a, b)) })
 	t := &trie{labels: []byte{0}, tokenByNode: []int32{-1}}
-	type span struct{ from, to, depth int32 } // range of order: the texts that share a node
+	type span struct{ from, to, depth int32 } // texts order[from:to], which share their first depth bytes and a node
 	spans := []span{{0, int32(len(order)), 0}}
 	for node := 0; node < len(spans); node++ {
 		t.firstChild = append(t.firstChild, int32(len(t.labels)))

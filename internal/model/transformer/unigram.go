@@ -173,7 +173,7 @@ func (u *unigram) appendBestPath(ids []int32, text []byte, buffers *unigramBuffe
 			ids, at = append(ids, step.token), step.tokenStart
 			continue
 		}
-		from := step.tokenStart // unknown characters in a row become one token
+		from := step.tokenStart // consecutive unknown characters become one token
 		for from > 0 && buffers.paths[from].token == u.unknown {
 			from = buffers.paths[from].tokenStart
 		}
@@ -195,8 +195,8 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// extendPath extends the path that ends at the offset at by each token that follows there. If no token is exactly
-// the next character, of size bytes, it also extends the path by that character as unknown.
+// extendPath extends the path that ends at offset at by each token that begins there. If no token equals the
+// next character, of size bytes, it also extends the path by this character as unknown.
 func (u *unigram) extendPath(paths []bestPath, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
 		if score += paths[at].score; paths[to].tokenStart < 0 || score > paths[to].score {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// startTime is how long a server may take to answer.
+// startTimeout is how long a server may take to answer.
 const startTime = time.Minute
 
 // Server is a Chroma server. Its data folder remains after it stops.
@@ -48,7 +48,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// find returns the path of the server's program in the module's tmp folder, or "" if it is missing.
+// programPath returns the path of the server's program in the module's tmp folder, or "" if it is missing.
 func find() string {
 	dir, err := os.Getwd()
 	for err == nil {
