@@ -106,7 +106,7 @@ type Edit struct {
 
 // Edit changes a fact. Facts that the new content contradicts are superseded.
 func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, error) {
-	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Core: e.Core, ExpiresAt: e.ExpiresAt}
+	change := curate.FactEdit{Content: e.Content, Category: e.Category, Tags: e.Tags, Core: e.Core, ExpiresAt: e.ExpiresAt}
 	return l.parts.Engine().Curate.EditFact(ctx, userNamed(user), id, change, programAuthor)
 }
 
@@ -118,6 +118,6 @@ func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.R
 // Undo reverts all changes of a run; receipts and changes contain the id of their run. Undo returns
 // [memory.Conflict] if later changes affect the same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
-	undone, err := l.parts.Engine().Curate.Undo(ctx, userNamed(user), curate.UndoRequest{Run: run}, programAuthor)
+	undone, err := l.parts.Engine().Curate.Undo(ctx, userNamed(user), curate.UndoRequest{RunID: run}, programAuthor)
 	return undone.Receipt, err
 }

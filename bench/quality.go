@@ -91,7 +91,7 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 	}
 	d := &eval.Direct{Embedder: opened.Embedder}
 	if b, ok := opened.Embedder.(interface{ Background() float64 }); ok {
-		d.Options.Background = b.Background()
+		d.Options.BackgroundCosine = b.Background()
 	}
 	examples, err := eval.Examples(ctx, d, set)
 	if err != nil {

@@ -71,13 +71,13 @@ type ChatListener struct {
 }
 
 // Say sends a message to a chat and calls a listener with the events of the reply.
-func (c *Client) Say(ctx context.Context, chat string, in SayRequest, listener ChatListener) (ChatDone, error) {
-	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, listener)
+func (c *Client) Say(ctx context.Context, chatID string, in SayRequest, listener ChatListener) (ChatDone, error) {
+	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chatID)+"/messages", in, listener)
 }
 
 // Regenerate replaces the last reply in a chat with a new one.
-func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, listener ChatListener) (ChatDone, error) {
-	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, listener)
+func (c *Client) Regenerate(ctx context.Context, chatID string, in RegenerateRequest, listener ChatListener) (ChatDone, error) {
+	return c.streamReply(ctx, "/api/chats/"+url.PathEscape(chatID)+"/messages/regenerate", in, listener)
 }
 
 func (c *Client) streamReply(ctx context.Context, path string, in any, listener ChatListener) (out ChatDone, err error) {
@@ -113,8 +113,8 @@ func (c *Client) streamReply(ctx context.Context, path string, in any, listener 
 }
 
 // stream posts a JSON request body and calls yield for each event of the response until yield returns an error.
-func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
-	body, err := json.Marshal(in)
+func (c *Client) stream(ctx context.Context, path string, input any, yield func(event string, data []byte) error) error {
+	body, err := json.Marshal(input)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
@@ -191,8 +191,8 @@ type EventsQuery struct {
 }
 
 // Events returns a page of a chat's events.
-func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (ChatEvents, error) {
-	return get[ChatEvents](ctx, c, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q))
+func (c *Client) Events(ctx context.Context, chatID string, q EventsQuery) (ChatEvents, error) {
+	return get[ChatEvents](ctx, c, "/api/chats/"+url.PathEscape(chatID)+"/events"+queryString(q))
 }
 
 // Chats returns a page of chats.

@@ -265,10 +265,10 @@ func withTime(path string, at memory.At) string {
 	return path + q
 }
 
-func problemError(status int, data []byte) error {
+func problemError(status int, body []byte) error {
 	var p Problem
-	if json.Unmarshal(data, &p) != nil || p.Title == "" {
-		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
+	if json.Unmarshal(body, &p) != nil || p.Title == "" {
+		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, body)
 	}
 	message := cmp.Or(p.Detail, p.Title)
 	if p.Code == "" { // the server itself failed: an error of the request has a code

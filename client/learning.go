@@ -25,10 +25,10 @@ type Preview struct {
 
 // Decision is the outcome of learning for one statement.
 type Decision struct {
-	Fact   string `json:"fact"`
-	Action string `json:"action" doc:"add, replace, delete, reinforce, pending or ignore"`
-	Target string `json:"target_id,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	Statement string `json:"fact"`
+	Action    string `json:"action" doc:"add, replace, delete, reinforce, pending or ignore"`
+	TargetID  string `json:"target_id,omitempty"`
+	Reason    string `json:"reason,omitempty"`
 }
 
 // UpkeepRequest asks for upkeep, which retires expired, faded and excess memories.
@@ -75,7 +75,7 @@ func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
 }
 
 // PauseState returns which part of the user's memory is paused.
-func (c *Client) Paused(ctx context.Context) (Pause, error) {
+func (c *Client) PauseState(ctx context.Context) (Pause, error) {
 	return get[Pause](ctx, c, "/api/pause")
 }
 

@@ -33,13 +33,13 @@ type Erased struct {
 func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
 
 // Share shares a fact with another owner.
-func (c *Client) Share(ctx context.Context, id, to string) (Shared, error) {
-	return post[Shared](ctx, c, sharePath(id), ShareRequest{To: to})
+func (c *Client) Share(ctx context.Context, id, owner string) (Shared, error) {
+	return post[Shared](ctx, c, sharePath(id), ShareRequest{To: owner})
 }
 
 // Unshare ends the sharing of a fact with an owner.
-func (c *Client) Unshare(ctx context.Context, id, to string) (Shared, error) {
-	return remove[Shared](ctx, c, sharePath(id)+"?to="+url.QueryEscape(to))
+func (c *Client) Unshare(ctx context.Context, id, owner string) (Shared, error) {
+	return remove[Shared](ctx, c, sharePath(id)+"?to="+url.QueryEscape(owner))
 }
 
 // SharedWith returns the owners with whom a fact is shared.

@@ -86,7 +86,7 @@ var (
 )
 
 func (i State) check(owner Owner) error {
-	switch set := i.setFieldCount(); {
+	switch set := i.countSetFields(); {
 	case set == 0:
 		return Errorf(Invalid, "the change has no target")
 	case set > 1:
@@ -127,7 +127,7 @@ func (c *ConversationState) check(owner Owner) error {
 	return checkTarget("conversation", c.ID != "", owner, owner, c.Status, activeOrRetired)
 }
 
-func (i State) setFieldCount() int {
+func (i State) countSetFields() int {
 	n := 0
 	for _, set := range []bool{
 		i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil,

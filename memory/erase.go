@@ -54,17 +54,17 @@ const (
 
 // ErasedKey returns the key that replaces the key of a profile entry erased by the run, since a key may be
 // personal text. A key that ErasedKey has returned is not changed.
-func ErasedKey(run, key string) string {
+func ErasedKey(runID, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKeyPrefix); ok && len(hash) == 2*erasedKeyHashSize {
 		return key
 	}
-	sum := sha256.Sum256([]byte(run + "\x00" + key))
+	sum := sha256.Sum256([]byte(runID + "\x00" + key))
 	return erasedKeyPrefix + hex.EncodeToString(sum[:erasedKeyHashSize])
 }
 
 // Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's
 // turns remain. The scope retains only owner and conversation, since project and agent names may be personal.
-func (i State) Erased(run string) State {
+func (i State) Erased(runID string) State {
 	switch {
 	case i.Fact != nil:
 		f := i.Fact.erased()
@@ -87,7 +87,7 @@ func (i State) Erased(run string) State {
 		return State{Conversation: &c}
 	case i.Profile != nil:
 		p := *i.Profile
-		p.Key, p.Value, p.Tokens = ErasedKey(run, p.Key), "", 0
+		p.Key, p.Value, p.Tokens = ErasedKey(runID, p.Key), "", 0
 		return State{Profile: &p}
 	}
 	return i

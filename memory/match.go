@@ -71,10 +71,10 @@ func ContainsFold(s, substr string) bool {
 	return strings.Contains(foldCase(s), foldCase(substr))
 }
 
-func foldCase(s string) string { return strings.Map(leastFold, s) }
+func foldCase(s string) string { return strings.Map(smallestFold, s) }
 
 // smallestFold returns the smallest rune that equals r under case folding.
-func leastFold(r rune) rune {
+func smallestFold(r rune) rune {
 	if r < unicode.MaxASCII {
 		if 'a' <= r && r <= 'z' {
 			return r - 'a' + 'A'

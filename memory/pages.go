@@ -11,10 +11,10 @@ const pageSize = 500
 
 // Pages yields all entries of a paged list, starting with the empty cursor. After an error it yields the zero
 // value with the error, and stops.
-func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
+func Pages[T any](readPage func(cursor string) (page []T, nextCursor string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
-			page, next, err := read(cursor)
+			page, nextCursor, err := readPage(cursor)
 			if err != nil {
 				yield(*new(T), err)
 				return
@@ -24,7 +24,7 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 					return
 				}
 			}
-			if cursor = next; cursor == "" {
+			if cursor = nextCursor; cursor == "" {
 				return
 			}
 		}
@@ -53,11 +53,11 @@ func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (
 }
 
 // AllChanges yields all journal entries that q selects. list is [Facts].Changes or a similar method.
-func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
+func AllChanges(ctx context.Context, list func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Change, string, error) {
 		q.Cursor = cursor
-		page, err := changes(ctx, owner, q)
+		page, err := list(ctx, owner, q)
 		return page.Changes, page.Next, err
 	})
 }

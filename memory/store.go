@@ -316,7 +316,7 @@ func (p *Path) AllowsStatus(previous, next Status) bool {
 
 // HasActiveTurn reports whether any turn that the batch adds or changes is active. It returns false if the
 // batch deletes the conversation. statusOf returns a turn's status after the batch.
-func (b *Batch) HasActiveTurn(statusOf func(turn string) Status) bool {
+func (b *Batch) HasActiveTurn(statusOf func(turnID string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
 	}

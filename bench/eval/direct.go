@@ -14,7 +14,7 @@ import (
 // Direct is a [Target] with only the index and the ranking, for comparing rankings. It is safe for concurrent use.
 type Direct struct {
 	Embedder memory.Embedder // nil: words only
-	Options  recall.Options
+	Options  recall.RankOptions
 	// Without changes the ranking's input, to measure the ranking without a stage; nil changes nothing.
 	Without func(*recall.Query, []memory.Candidate)
 
@@ -108,7 +108,7 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 }
 
 // options returns the ranking's options for this embedder.
-func (d *Direct) options() recall.Options {
+func (d *Direct) options() recall.RankOptions {
 	o := d.Options
 	if e, ok := d.Embedder.(interface{ OfWords() bool }); ok {
 		o.IsWordBased = e.OfWords()

@@ -80,7 +80,7 @@ func firstQuestionTakesFewRoundTrips(t *testing.T, pgvector bool) {
 		defer func() { _ = offload.Close() }()
 		searcher = offload
 	}
-	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.RecallRules{BootstrapBelow: 5}})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.RecallRules{BootstrapBelowFacts: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	said := talk.New(1).Sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)

@@ -39,7 +39,7 @@ func Examples(ctx context.Context, d *Direct, set Dataset) (examples []Example, 
 				return nil, fmt.Errorf("search %q: %w", q.Text, err)
 			}
 			e := Example{Place: i, Gold: q.Gold}
-			_, _, e.Cues = recall.Cues(query, candidates, d.options())
+			_, _, e.Cues = recall.CueValues(query, candidates, d.options())
 			for _, found := range candidates {
 				unit := found.ID
 				if c.Sessions {
@@ -173,7 +173,7 @@ func (e *Example) slope(w, slope []float64) float64 {
 
 // Weights returns the names and default weights of the cues, with a weight of vectors.
 func Weights(vectors float64) (names []string, w []float64) {
-	names, w, _ = recall.Cues(recall.Query{}, nil, recall.Options{})
+	names, w, _ = recall.CueValues(recall.Query{}, nil, recall.RankOptions{})
 	w[slices.Index(names, "vector")] = vectors
 	return names, w
 }

@@ -106,7 +106,7 @@ func TestFusionGainsByGoodVectors(t *testing.T) {
 	}
 	set := devSets(t)[0]
 	measure := func(e memory.Embedder, background float64) Report {
-		return retrieved(t, &Direct{Embedder: e, Options: recall.Options{Background: background}}, set)
+		return retrieved(t, &Direct{Embedder: e, Options: recall.RankOptions{BackgroundCosine: background}}, set)
 	}
 	words := measure(nil, 0)
 	t.Logf("words alone: recall@10 %.3f, MRR@20 %.3f, refusal %.3f, answered %.3f, refused %.3f", words.All.Recall, words.All.MRR, words.Refusal, words.Answered, words.Refused)

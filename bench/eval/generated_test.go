@@ -95,7 +95,7 @@ func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 // refused: order is one thing, refusal another.
 func direct(without func(*recall.Query, []memory.Candidate)) *Direct {
 	none := 0.0
-	return &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.Options{MinAnswerRelevance: &none, MinRelevance: &none}}
+	return &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.RankOptions{MinAnswerRelevance: &none, MinRelevance: &none}}
 }
 
 // leastMRR is what each kind of question reaches at least; recall as it is reaches 0.82 by synonyms beside a name and

@@ -160,10 +160,10 @@ func (f *fuzz) start() {
 	ix := index.New(f.store, index.Options{Model: embedder.Fingerprint()})
 	e := engine.New(core.Parts{
 		Store: f.store, Searcher: ix, Embedder: embedder, LLM: f.client, Prompts: prompt.Default(),
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: f.clock.Now, Wake: func() {},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: f.clock.Now, WakeJobRunner: func() {},
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: 1 << 20,
 	})
 	f.engine = e
 	f.close = func() {

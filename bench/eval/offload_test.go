@@ -78,7 +78,7 @@ func TestOffloadRanksAsTheIndexDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		none := 0.0
-		kept, _ := recall.Rank(query, found, recall.Options{Limit: 10, MinRelevance: &none}, now)
+		kept, _ := recall.Rank(query, found, recall.RankOptions{Limit: 10, MinRelevance: &none}, now)
 		for _, c := range kept {
 			ids = append(ids, c.ID)
 		}

@@ -94,7 +94,7 @@ func fewFacts(t *testing.T) (answered, refused float64, report string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept, _ := recall.Rank(q, found, recall.Options{Limit: 8}, now)
+		kept, _ := recall.Rank(q, found, recall.RankOptions{Limit: 8}, now)
 		var ids []string
 		for _, c := range kept {
 			ids = append(ids, c.ID)

@@ -121,7 +121,7 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 // TestViewsOfATypeCountAsThatType checks a struct whose methods are spread over several types.
 func TestViewsOfATypeCountAsThatType(t *testing.T) {
 	s := sizes{types: map[string]typeShape{
-		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, embedded: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, embedded: "a.placer"},
+		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, embeddedType: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, embeddedType: "a.placer"},
 		"a.Wire": {fields: 99, isEncoded: true}, "a.Store": {methods: 99}, "a.Small": {methods: maxMethods, fields: maxFields},
 	}}
 	got := s.largeTypes(map[string]string{"a.Store": "a contract"})

@@ -24,7 +24,7 @@ type sizes struct {
 // typeShape has the numbers of methods and fields of a type.
 type typeShape struct {
 	methods, fields int
-	embedded        string // struct of the same package that the type embeds by pointer; empty without such a struct
+	embeddedType    string // struct of the same package that the type embeds by pointer; empty without such a struct
 	isEncoded       bool   // the type has fields with tags for JSON or settings
 }
 
@@ -66,7 +66,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		it.fields += max(1, len(f.Names))
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
-				it.embedded = dir + "." + base.Name
+				it.embeddedType = dir + "." + base.Name
 				it.fields-- // do not count the embedded pointer as a field: largeTypes counts both types as one
 			}
 		}
@@ -93,9 +93,9 @@ func receiverType(t ast.Expr) string {
 func (s sizes) largeTypes(unlimitedTypes map[string]string) map[string]typeShape {
 	merged := map[string]typeShape{}
 	for name, it := range s.types {
-		for it.embedded != "" && s.types[it.embedded].embedded != name {
-			name = it.embedded
-			it.embedded = s.types[name].embedded
+		for it.embeddedType != "" && s.types[it.embeddedType].embeddedType != name {
+			name = it.embeddedType
+			it.embeddedType = s.types[name].embeddedType
 		}
 		sum := merged[name]
 		sum.methods, sum.fields, sum.isEncoded = sum.methods+it.methods, sum.fields+it.fields, sum.isEncoded || it.isEncoded

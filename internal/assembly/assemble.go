@@ -90,7 +90,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	config = learner.ApplyTo(config)
 	l.learner, l.config = learner, config
-	learning := learner.Learns()
+	learning := learner.Status()
 	l.log.Info("learning model", "model", learning.Description, "why", learning.Why)
 	if learning.Problem != "" {
 		l.log.Warn(learning.Problem)
@@ -133,14 +133,14 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database, _ = databaseOf(store).(*sqlstore.Store)
-	l.readiness.backlog = store.Totals
+	l.readiness.countJobs = store.Totals
 	if config.Store == "sqlite" {
-		l.readiness.dir, _ = config.DataDir() // no error is possible: opening the store has already resolved the same path
+		l.readiness.storeDir, _ = config.DataDir() // no error is possible: opening the store has already resolved the same path
 	}
 	if s, ok := databaseOf(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
 	}); ok {
-		l.readiness.backlog = s.Backlog
+		l.readiness.countJobs = s.Backlog
 	}
 	if err := backup.CheckComplete(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
@@ -160,7 +160,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if s, ok := store.(interface{ Identity() string }); ok && indexOpts.Dir != "" {
 		indexOpts.Dir = filepath.Join(indexOpts.Dir, s.Identity()) // the memory of each database has its own index folder
 	}
-	indexOpts.OnMissingVectors = func(owner memory.Owner, missing int) { l.engine.Vectors.QueueMissing(owner, missing) }
+	indexOpts.OnMissingVectors = func(owner memory.Owner, missingCount int) { l.engine.Vectors.QueueMissing(owner, missingCount) }
 	searcher := l.openSearcher(store, indexOpts)
 	options := engineOptions(config, learner)
 	if _, wrong := l.embedderChoice.Current(); wrong != "" {
@@ -171,7 +171,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.engine = engine.New(core.Parts{
 		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.WithForm(prompt.Form(config.Preset.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
-		Wake: func() { l.runner.Wake() },
+		WakeJobRunner: func() { l.runner.Wake() },
 	}, options)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	tracer, err := tracing.Open(ctx, config.OTLP.Endpoint, obs.Version(), l.log)
@@ -270,7 +270,7 @@ func OpenAPI() ([]byte, error) {
 
 // externalOperations returns the operations that the REST API describes but that other handlers serve.
 func externalOperations() []rest.ExternalOperation {
-	in, out := query.Bodies()
+	in, out := query.BodyTypes()
 	return []rest.ExternalOperation{{
 		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a question of a session with the user's memory",
 		Request: in, Response: out, Prefix: "Query",
@@ -302,7 +302,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, storeClock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.IsServer() {
-		store, err := config.Store.Open(ctx, sqlstore.Options{Now: storeClock, Log: log, ObserveWait: opts.observeWriteWait, TraceBytes: traceBytes})
+		store, err := config.Store.Open(ctx, sqlstore.Options{Now: storeClock, Log: log, ObserveWait: opts.observeWriteWait, TraceBytes: maxTraceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
@@ -336,7 +336,7 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, ObserveWait: observeWriteWait, AllowEmpty: c.Vault != "", TraceBytes: traceBytes,
+		Now: now, Log: log, ObserveWait: observeWriteWait, AllowEmpty: c.Vault != "", TraceBytes: maxTraceBytes,
 	})
 	if err != nil {
 		return nil, config.ExplainDataError(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
@@ -382,34 +382,34 @@ func indexOptions(config config.Config, embedder memory.Embedder, log *slog.Logg
 }
 
 // maxTraceBytes is the maximum total size of a user's traces in bytes; the store deletes the oldest traces first.
-const traceBytes = 1 << 20
+const maxTraceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, EmbedderSetByProfile: c.UsesProfileEmbedder(),
+		TopK: c.Recall.TopK, BlockTokens: c.Recall.Budget, ScoreThreshold: c.Recall.Threshold, EmbedderSetByProfile: c.UsesProfileEmbedder(),
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), SlowModelDeadline: c.Recall.DeadlineMax, Recall: recallRules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.WantedModel(), UseClientKeys: c.UsesClientKeys(), IntentMethod: c.Query.Intents,
-		LearnByRules: c.Learn.Rules == "on", LearnFromAssistant: c.Learn.Assistant, MaxText: c.Limits.Text, History: core.History(c.Record.History),
-		Acceptance: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learnOptions(c), LogContent: c.Log.Content,
+		LearnAfter: core.LearnTrigger(c.Learn.After), LearnModel: learner.WantedModel(), UseClientKeys: c.UsesClientKeys(), IntentMethod: c.Query.Intents,
+		LearnByRules: c.Learn.Rules == "on", LearnFromAssistant: c.Learn.Assistant, MaxTextBytes: c.Limits.Text, History: core.HistoryPolicy(c.Record.History),
+		Acceptance: core.Acceptance(c.Share.Accept), Channels: core.ChannelAccess(c.Memory.Channels), Learn: learnOptions(c), LogContent: c.Log.Content,
 	}
 }
 
 // learnOptions returns the options of learning.
-func learnOptions(c config.Config) core.Learning {
-	l := core.Learning{
+func learnOptions(c config.Config) core.LearningOptions {
+	l := core.LearningOptions{
 		Scope: core.FactScope(c.Learn.Scope), MessagesPerLesson: c.Learn.Every, FirstExchange: c.Preset.Exchanges, IdleTime: c.Learn.Idle, ContextMessages: c.Preset.Context, RedactPersonal: c.Learn.RedactPersonal, Trust: c.Learn.Trust,
-		Spending: core.Spending{
+		Spending: core.LearningBudget{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DailyTokenLimit: c.Learn.DayTokens,
 		},
-		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
-		Upkeep: core.Upkeep{UserLimit: c.Upkeep.User, ConversationLimit: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
+		Review: core.ReviewRules{MinConfidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
+		Upkeep: core.UpkeepOptions{UserLimit: c.Upkeep.User, ConversationLimit: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
 	}
 	if c.Learn.Model == "" { // the rules learn immediately
 		l.MessagesPerLesson, l.FirstExchange = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = core.Summaries{EveryExchanges: c.Summary.Every, RetainEarlier: c.Preset.KeepSummaries}
+		l.Summary = core.SummaryOptions{EveryExchanges: c.Summary.Every, RetainEarlier: c.Preset.KeepSummaries}
 	}
 	return l
 }
@@ -421,14 +421,14 @@ func recallRules(c config.Config) core.RecallRules {
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // without a heading, memory would look like instructions
 		heading = "Relevant memory"
 	}
-	measure := recall.Measure(r.Score)
+	measure := recall.RelevanceMeasure(r.Score)
 	if r.Score == "fitted" {
 		measure = recall.Fitted
 	}
 	return core.RecallRules{
-		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), CoreTokens: r.Core, CoreExcludes: r.CoreWithout, ContextTokens: r.Contexts, Pools: r.Pools, Decay: r.Decay,
-		Heading: heading, Hint: p.Hint, ShowRoles: p.Roles, OnlyStatements: p.Turns == "told", NoTurns: p.Turns == "none", RecallQuestions: p.Questions, AddSummary: p.Summary,
-		SmallSetSize: p.SmallSet, Reach: core.Reach(p.Reach), BootstrapBelow: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
+		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), CoreTokens: r.Core, CoreExcludes: r.CoreWithout, ContextTokens: r.Contexts, Pools: r.Pools, DecayTime: r.Decay,
+		BlockHeading: heading, BlockHint: p.Hint, ShowRoles: p.Roles, OnlyStatements: p.Turns == "told", NoTurns: p.Turns == "none", RecallQuestions: p.Questions, AddSummary: p.Summary,
+		SmallSetSize: p.SmallSet, Reach: core.Reach(p.Reach), BootstrapBelowFacts: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
 		AgeFromStatement: p.SinceSaid, Lambda: p.Lambda, CandidatesPerHit: p.Candidates, ExpandQuestions: p.Expand, QuestionMessages: p.Messages, ModelReadsChat: c.Upstream.URL != "",
 	}
 }
@@ -515,5 +515,5 @@ func (l *Loci) queueMissingVectors(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // no vectors, or no default user
 	}
-	return l.engine.Vectors.CatchUp(ctx, userNamed(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
+	return l.engine.Vectors.QueueForOwners(ctx, userNamed(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

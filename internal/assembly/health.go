@@ -74,9 +74,9 @@ const readinessInterval = 5 * time.Second
 
 // readiness is the state of the readiness check, with a cache of the last result for disk and jobs.
 type readiness struct {
-	draining atomic.Bool
-	dir      string                                       // folder of the store; empty if the store writes to no folder
-	backlog  func(context.Context) (memory.Counts, error) // counts the jobs of all users
+	draining  atomic.Bool
+	storeDir  string                                       // folder of the store; empty if the store writes to no folder
+	countJobs func(context.Context) (memory.Counts, error) // counts the jobs of all users
 
 	mu           sync.Mutex // guards the fields below
 	checkedAt    time.Time  // time of the last check
@@ -95,10 +95,10 @@ func (r *readiness) checkProblems(ctx context.Context, now time.Time) (problems 
 	if !due {
 		return last
 	}
-	if r.dir != "" && disk.ProbeWrite(r.dir) != nil {
+	if r.storeDir != "" && disk.ProbeWrite(r.storeDir) != nil {
 		problems = append(problems, "disk")
 	}
-	if n, err := r.backlog(ctx); err == nil && n.JobsParked > 0 {
+	if n, err := r.countJobs(ctx); err == nil && n.JobsParked > 0 {
 		problems = append(problems, "jobs")
 	}
 	r.mu.Lock()

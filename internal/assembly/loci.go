@@ -106,7 +106,7 @@ func (l *Loci) currentConfig() config.Config {
 func (l *Loci) ImprovementHint() string { return l.embedderChoice.Suggestion }
 
 // LearnerName returns the name of the learning model, or of the built-in rules.
-func (l *Loci) LearnerName() string { return l.learner.Learns().Description }
+func (l *Loci) LearnerName() string { return l.learner.Status().Description }
 
 // IndexBytes returns the estimated size of the index in main memory, in bytes.
 func (l *Loci) IndexBytes() int64 { return l.index.Size() }

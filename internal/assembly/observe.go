@@ -21,7 +21,7 @@ var problemParts = []string{"store", "upstream", "disk", "jobs"}
 // registerMetricSources registers the sources that each scrape of the metrics reads.
 func (l *Loci) registerMetricSources(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
-		Totals: l.engine.Store.Totals, Jobs: l.readiness.backlog, Parts: problemParts, Now: opts.Now,
+		Totals: l.engine.Store.Totals, Jobs: l.readiness.countJobs, Parts: problemParts, Now: opts.Now,
 		Problems: func(ctx context.Context) []string { return l.readyStatus(ctx).Problems },
 	}
 	if l.database != nil {
@@ -33,7 +33,7 @@ func (l *Loci) registerMetricSources(metrics *obs.Metrics, opts Options) {
 // requestObserver returns a function that counts and logs an answered request.
 func requestObserver(metrics *obs.Metrics, log *slog.Logger) func(httpx.AccessEntry) {
 	return func(a httpx.AccessEntry) {
-		metrics.ObserveRequest(a.Method, a.Route, a.Status, a.Took, a.InputTokens, a.OutputTokens)
+		metrics.ObserveRequest(a.Method, a.Route, a.Status, a.Duration, a.InputTokens, a.OutputTokens)
 		metrics.CountRefused(a.RefusedBy)
 		logAccess(log, a)
 	}
@@ -46,7 +46,7 @@ func logAccess(log *slog.Logger, a httpx.AccessEntry) {
 		level = slog.LevelDebug
 	}
 	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("client_request", a.ClientRequestID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
-		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.InputTokens), slog.Int64("output", a.OutputTokens))
+		slog.Int("status", a.Status), slog.Int64("ms", a.Duration.Milliseconds()), slog.Int64("upstream_ms", a.UpstreamTime.Milliseconds()), slog.Int64("input", a.InputTokens), slog.Int64("output", a.OutputTokens))
 }
 
 // traceLearning returns a handler that calls learn within a span for each learning job.

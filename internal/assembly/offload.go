@@ -25,8 +25,8 @@ func (l *Loci) openSearcher(store memory.Store, o index.Options) memory.Searcher
 	} else if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.SupportsVectorSearch() {
 		outside, l.vectorSearch = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
 		opts.AboveBytes = int64(l.config.Index.OffloadAbove)
-		opts.ListLarge = func(ctx context.Context, memories int) ([]memory.Owner, error) {
-			return s.OwnersWithVectorsAbove(ctx, o.Model, memories)
+		opts.ListLargeOwners = func(ctx context.Context, limit int) ([]memory.Owner, error) {
+			return s.OwnersWithVectorsAbove(ctx, o.Model, limit)
 		}
 		opts.Prepare = func(ctx context.Context, owner memory.Owner) error { return s.IndexVectors(ctx, owner, o.Model) }
 	}

@@ -27,15 +27,15 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.WantedModel(), Query: query, Chats: query})
 	}
 	o := web.Options{
-		Key: c.APIKey, MultiUser: c.Users == "multi", Recency: c.Recall.RecencyWeight, DocumentTokens: c.Recall.Contexts, Health: l.health, Settings: func() []client.Setting { return l.currentConfig().ListSettings() },
+		Key: c.APIKey, MultiUser: c.Users == "multi", RecencyWeight: c.Recall.RecencyWeight, DocumentTokens: c.Recall.Contexts, Health: l.health, Settings: func() []client.Setting { return l.currentConfig().ListSettings() },
 		Models: func() []web.Model {
 			is, _ := l.embedderChoice.Current()
-			return modelList(l.currentConfig(), learner.Learns(), is)
+			return modelList(l.currentConfig(), learner.Status(), is)
 		}, MissingModels: c.MissingModels(), PromptDir: c.Prompts, ActivePrompts: inUse,
-		OtherPaths: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
+		OtherAPIPaths: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if upstream != nil {
-		o.Upstream, o.Talker = upstream, rest.NewChatModel(upstream, nil, true)
+		o.Upstream, o.ChatModel = upstream, rest.NewChatModel(upstream, nil, true)
 	}
 	if c.JWTSecret != "" {
 		o.ValidToken = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWTSecret), l.engine.Now()) }
@@ -58,11 +58,11 @@ func openIDIssuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 }
 
 // modelList lists the models in use, with the reasons for their choice.
-func modelList(c config.Config, learning models.Learns, choice models.EmbedderChoice) []web.Model {
+func modelList(c config.Config, learning models.LearnerStatus, choice models.EmbedderChoice) []web.Model {
 	return []web.Model{learnerInfo(learning), embedderInfo(c, choice), rerankerInfo(c), answererInfo(c)}
 }
 
-func learnerInfo(learning models.Learns) web.Model {
+func learnerInfo(learning models.LearnerStatus) web.Model {
 	why := []rune(learning.Why)
 	return web.Model{For: "Learns", Name: learning.Description, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
@@ -80,11 +80,11 @@ func rerankerInfo(c config.Config) web.Model {
 }
 
 // locationText describes where a model runs. If modelName names no local or remote model, it returns fallback.
-func locationText(name, fallback string) string {
+func locationText(modelName, fallback string) string {
 	switch {
-	case strings.HasPrefix(name, config.LocalModel):
+	case strings.HasPrefix(modelName, config.LocalModel):
 		return "Runs in this process, from the folder of models."
-	case strings.HasPrefix(name, config.RemoteModel):
+	case strings.HasPrefix(modelName, config.RemoteModel):
 		return "Runs on another server."
 	}
 	return fallback

@@ -108,11 +108,11 @@ func TestScheduledBackupsAreKeptAndRestore(t *testing.T) {
 	wrongIs(t, err, "--identity")
 	other := filepath.Join(t.TempDir(), "other.txt")
 	identity(t, other)
-	_, err = backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{Identity: other})
+	_, err = backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{IdentityOrPath: other})
 	wrongIs(t, err, "encrypted for another identity")
-	_, err = backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{Identity: file})
+	_, err = backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{IdentityOrPath: file})
 	wrongIs(t, err, "not a file of age identities")
-	noError(t)(backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{Identity: key}))
+	noError(t)(backup.Restore(t.Context(), settingsAt(t, at), file, backup.RestoreOptions{IdentityOrPath: key}))
 	l := openAt(t, settingsAt(t, at))
 	defer closed(t, l)
 	if hits, err := l.Recall(t.Context(), "default", "cat"); err != nil || len(hits) != 1 {
@@ -181,7 +181,7 @@ func TestScheduledBackupsOnS3(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copied.zip.age")
 	noError(t)(os.WriteFile(copied, try(io.ReadAll(kept.Contents)).orFail(t), 0o600))
 	to := t.TempDir()
-	done, err := backup.Restore(t.Context(), settingsAt(t, to), copied, backup.RestoreOptions{Identity: key})
+	done, err := backup.Restore(t.Context(), settingsAt(t, to), copied, backup.RestoreOptions{IdentityOrPath: key})
 	if err != nil || done.Counts["facts"] != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}

@@ -192,9 +192,9 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	round("what is new")
 
 	words, tags, core := "User likes rye bread", []string{"food"}, memory.CoreAlways
-	must(b.engine.Curate.EditFact(ctx, owner, ids[0], curate.Edit{Content: &words}, byProgram))
-	must(b.engine.Curate.EditFact(ctx, owner, ids[1], curate.Edit{Tags: &tags}, byProgram))
-	must(a.engine.Curate.EditFact(ctx, owner, ids[2], curate.Edit{Core: &core}, byProgram))
+	must(b.engine.Curate.EditFact(ctx, owner, ids[0], curate.FactEdit{Content: &words}, byProgram))
+	must(b.engine.Curate.EditFact(ctx, owner, ids[1], curate.FactEdit{Tags: &tags}, byProgram))
+	must(a.engine.Curate.EditFact(ctx, owner, ids[2], curate.FactEdit{Core: &core}, byProgram))
 	must(b.Forget(ctx, "default", ids[3]))
 	must(a.engine.Curate.Relate(ctx, owner, ids[4], ids[5], memory.Refines, byProgram)) // which b does not know
 	b.remember(t, "User lives in Rome")

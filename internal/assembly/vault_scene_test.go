@@ -264,7 +264,7 @@ func (s *vaultScene) step(line string) {
 			noError(s.t)(s.l.Forget(ctx, "default", s.thing(words).ID()))
 		})
 	case "correct":
-		noError(s.t)(s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram))
+		noError(s.t)(s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.FactEdit{Content: &value}, byProgram))
 	case "relate":
 		kind, other, _ := strings.Cut(value, " ")
 		noError(s.t)(s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram))
@@ -273,7 +273,7 @@ func (s *vaultScene) step(line string) {
 	case "erase":
 		noError(s.t)(s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"}))
 	case "undo":
-		noError(s.t)(s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: s.lastChange("").Run}, byProgram))
+		noError(s.t)(s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{RunID: s.lastChange("").Run}, byProgram))
 	case "note":
 		each(func(words string) { delete(s.noted, words); s.note(words) })
 	case "save":

@@ -49,7 +49,7 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 		return nil
 	}
 	if e.By == "" {
-		e.By = httpx.IdentityOf(ctx).By
+		e.By = httpx.IdentityOf(ctx).AuditName
 	}
 	if e.At.IsZero() {
 		e.At = l.now()
@@ -125,7 +125,7 @@ func (l *Log) entryForRequest(r *http.Request) (e memory.AuditEntry) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		act = Read
 	}
-	if l.isFirstInInterval(id.By, e.User, act) {
+	if l.isFirstInInterval(id.AuditName, e.User, act) {
 		e.Act = act
 	}
 	return e

@@ -110,19 +110,19 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 		b.inProgress.Unlock()
 		return nil, err
 	}
-	staging := filepath.Join(dir, UnfinishedFolder)
+	stagingDir := filepath.Join(dir, UnfinishedFolder)
 	startedAt := b.now()
 	unlock := func() error { return nil }
 	release := sync.OnceValue(func() error {
 		defer b.inProgress.Unlock()
-		return errors.Join(os.RemoveAll(staging), unlock())
+		return errors.Join(os.RemoveAll(stagingDir), unlock())
 	})
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("back up: %w", err), b.List.removeFailed(startedAt), release())
 		}
 	}()
-	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o700)); err != nil {
+	if err := errors.Join(os.RemoveAll(stagingDir), os.MkdirAll(stagingDir, 0o700)); err != nil {
 		return nil, err
 	}
 	if b.config.Store == "memory" { // without a database, no other lock protects the folder
@@ -135,7 +135,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 		return nil, err
 	}
 	b.StepHook()
-	m, err := b.writeArchive(ctx, dir, staging, recipient, startedAt)
+	m, err := b.writeArchive(ctx, dir, stagingDir, recipient, startedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 }
 
 // writeArchive writes the archive into the folder stagingDir; dir is the data folder.
-func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
-	f, err := os.OpenFile(filepath.Join(staging, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+func (b *Maker) writeArchive(ctx context.Context, dir, stagingDir, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
+	f, err := os.OpenFile(filepath.Join(stagingDir, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string
 		return nil, err
 	}
 	m := Manifest{LociVersion: obs.Version(), StartedAt: startedAt.UTC()}
-	if err := b.addMemory(ctx, w, &m, staging); err != nil {
+	if err := b.addMemory(ctx, w, &m, stagingDir); err != nil {
 		return nil, err
 	}
 	if err := AddFile(w, archive.DataFolder+"/"+BackupListFile, filepath.Join(dir, BackupListFile)); err != nil {
@@ -188,7 +188,7 @@ func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string
 }
 
 // addMemory adds the vault and the database, both as they were at the same moment.
-func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, staging string) (err error) {
+func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, stagingDir string) (err error) {
 	store := b.store
 	files, hasVault := store.(*vaultstore.Store)
 	if hasVault {
@@ -208,7 +208,7 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, s
 	}
 	finishCopy := func() error {
 		b.StepHook()
-		return errors.Join(b.addDatabase(ctx, w, m, snapshot, staging), closeSnapshot())
+		return errors.Join(b.addDatabase(ctx, w, m, snapshot, stagingDir), closeSnapshot())
 	}
 	if !hasVault {
 		if err := takeSnapshot(); err != nil {
@@ -233,14 +233,14 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, s
 	return nil
 }
 
-func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, staging string) (err error) {
+func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, stagingDir string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
 	}
 	if m.Counts, err = snapshot.Counts(ctx); err != nil {
 		return err
 	}
-	copied := filepath.Join(staging, config.DatabaseFile)
+	copied := filepath.Join(stagingDir, config.DatabaseFile)
 	if err := snapshot.CopyTo(ctx, copied); err != nil {
 		return err
 	}

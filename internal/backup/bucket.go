@@ -18,8 +18,8 @@ import (
 
 // s3Bucket stores backups on an S3 server.
 type s3Bucket struct {
-	client          *minio.Client
-	host, name, dir string // keyPrefix, the prefix of object keys, is empty or ends with a slash
+	client                      *minio.Client
+	host, bucketName, keyPrefix string // keyPrefix, the prefix of object keys, is empty or ends with a slash
 }
 
 func openBucket(address string) (destination, error) {
@@ -28,8 +28,8 @@ func openBucket(address string) (destination, error) {
 		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
 	}
 	b := &s3Bucket{host: u.Host}
-	b.name, b.dir, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
-	b.dir = strings.TrimPrefix(b.dir+"/", "/")
+	b.bucketName, b.keyPrefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+	b.keyPrefix = strings.TrimPrefix(b.keyPrefix+"/", "/")
 	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
 	if secret, ok := u.User.Password(); ok {
 		o.Creds = credentials.NewStaticV4(u.User.Username(), secret, "")
@@ -39,12 +39,12 @@ func openBucket(address string) (destination, error) {
 }
 
 func (b *s3Bucket) displayPath(name string) string {
-	return s3Scheme + path.Join(b.host, b.name, b.dir, name)
+	return s3Scheme + path.Join(b.host, b.bucketName, b.keyPrefix, name)
 }
 
 func (b *s3Bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in the order of names
-		if name := strings.TrimPrefix(o.Key, b.dir); scheduledNamePattern.MatchString(name) {
+	for o := range b.client.ListObjects(ctx, b.bucketName, minio.ListObjectsOptions{Prefix: b.keyPrefix}) { // in the order of names
+		if name := strings.TrimPrefix(o.Key, b.keyPrefix); scheduledNamePattern.MatchString(name) {
 			names = append(names, name)
 		}
 		err = errors.Join(err, o.Err)
@@ -53,15 +53,15 @@ func (b *s3Bucket) list(ctx context.Context) (names []string, err error) {
 }
 
 func (b *s3Bucket) upload(ctx context.Context, name string, backup *tempBackup) error {
-	_, err := b.client.PutObject(ctx, b.name, b.dir+name, backup.File, backup.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
+	_, err := b.client.PutObject(ctx, b.bucketName, b.keyPrefix+name, backup.File, backup.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
 	return err
 }
 
 func (b *s3Bucket) fetch(ctx context.Context, name, dir string) (string, error) {
 	file := filepath.Join(dir, name)
-	return file, b.client.FGetObject(ctx, b.name, b.dir+name, file, minio.GetObjectOptions{})
+	return file, b.client.FGetObject(ctx, b.bucketName, b.keyPrefix+name, file, minio.GetObjectOptions{})
 }
 
 func (b *s3Bucket) remove(ctx context.Context, name string) error {
-	return b.client.RemoveObject(ctx, b.name, b.dir+name, minio.RemoveObjectOptions{})
+	return b.client.RemoveObject(ctx, b.bucketName, b.keyPrefix+name, minio.RemoveObjectOptions{})
 }

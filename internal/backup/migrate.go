@@ -17,7 +17,7 @@ import (
 )
 
 // MigrateProgress is the progress of [Migrate]: the number of copied users, and of all users to copy.
-type MigrateProgress struct{ Users, TotalUsers int }
+type MigrateProgress struct{ CopiedUsers, TotalUsers int }
 
 // MigrateResult describes the data that [Migrate] copied and found equal in both databases.
 type MigrateResult struct {
@@ -59,7 +59,7 @@ type migrator interface {
 
 // SchemaVersions returns the version of a database's schema, and the newest version, which this program uses. Both
 // are 0 for MongoDB, which has no schema. If upgrade is set, SchemaVersions first updates the schema.
-func Schema(ctx context.Context, address string, upgrade bool) (current, newest int64, err error) {
+func SchemaVersions(ctx context.Context, address string, upgrade bool) (current, newest int64, err error) {
 	if upgrade {
 		store, err := openMigrator(ctx, address, true)
 		if err != nil {

@@ -187,7 +187,7 @@ func TestMigrateBringsEveryColumnThereAndBack(t *testing.T) {
 	furnished(t, a, 5)
 	reports := 0
 	there, err := Migrate(t.Context(), sqlitePrefix+a, server, func(m MigrateProgress) {
-		if reports++; m.Users != reports || m.TotalUsers != 6 {
+		if reports++; m.CopiedUsers != reports || m.TotalUsers != 6 {
 			t.Errorf("got %+v", m)
 		}
 	})
@@ -206,7 +206,7 @@ const migrateInChild = "LOCI_TEST_MIGRATE"
 // TestMigrateGoesOnAfterAKill kills copies at random moments, and lets the next go on.
 func TestMigrateGoesOnAfterAKill(t *testing.T) {
 	if ends := strings.Split(os.Getenv(migrateInChild), " "); len(ends) == 2 {
-		_, err := Migrate(t.Context(), ends[0], ends[1], func(m MigrateProgress) { fmt.Println("users", m.Users) })
+		_, err := Migrate(t.Context(), ends[0], ends[1], func(m MigrateProgress) { fmt.Println("users", m.CopiedUsers) })
 		must(t, err)
 		return
 	}
@@ -259,7 +259,7 @@ func TestMigrateTakesWhatTheSourceChangedSince(t *testing.T) {
 	furnished(t, a, 3)
 	ctx, stop := context.WithCancel(t.Context())
 	_, err := Migrate(ctx, sqlitePrefix+a, server, func(m MigrateProgress) {
-		if m.Users == 3 {
+		if m.CopiedUsers == 3 {
 			stop()
 		}
 	})

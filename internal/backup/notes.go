@@ -95,8 +95,8 @@ func (n listContent) writeTo(path string) error {
 // received these backups. If a backup was restored since the last start, reconcile calls recordRestore; if
 // recordRestore fails, the next start calls it again.
 func (n *backupList) reconcile(recordRestore func(at time.Time, description string) error) error {
-	is, err := n.Read()
-	if err != nil || !slices.ContainsFunc(is.Backups, func(entry listEntry) bool { return entry.ContentAt.IsZero() || !entry.RestoredAt.IsZero() }) {
+	content, err := n.Read()
+	if err != nil || !slices.ContainsFunc(content.Backups, func(entry listEntry) bool { return entry.ContentAt.IsZero() || !entry.RestoredAt.IsZero() }) {
 		return err
 	}
 	return n.update(func(entries []listEntry) []listEntry {

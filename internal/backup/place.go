@@ -34,16 +34,16 @@ func openDestination(address string) (destination, error) {
 		return openBucket(address)
 	}
 	dir, err := filepath.Abs(address)
-	return folder(dir), err
+	return localFolder(dir), err
 }
 
 // localFolder is the path of a destination on this machine. Loci does not create the folder, because a missing
 // folder may mean that a disk is not mounted.
-type folder string
+type localFolder string
 
-func (d folder) displayPath(name string) string { return filepath.Join(string(d), name) }
+func (d localFolder) displayPath(name string) string { return filepath.Join(string(d), name) }
 
-func (d folder) list(context.Context) (names []string, err error) {
+func (d localFolder) list(context.Context) (names []string, err error) {
 	entries, err := os.ReadDir(string(d))
 	for _, e := range entries {
 		if scheduledNamePattern.MatchString(e.Name()) {
@@ -53,7 +53,7 @@ func (d folder) list(context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (d folder) upload(_ context.Context, name string, backup *tempBackup) error {
+func (d localFolder) upload(_ context.Context, name string, backup *tempBackup) error {
 	partial := d.displayPath("loci-backup.half") // overwrites the file of an earlier crash
 	out, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -69,8 +69,10 @@ func (d folder) upload(_ context.Context, name string, backup *tempBackup) error
 	return disk.SyncFolder(string(d))
 }
 
-func (d folder) fetch(_ context.Context, name, _ string) (string, error) {
+func (d localFolder) fetch(_ context.Context, name, _ string) (string, error) {
 	return d.displayPath(name), nil
 }
 
-func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.displayPath(name)) }
+func (d localFolder) remove(_ context.Context, name string) error {
+	return os.Remove(d.displayPath(name))
+}

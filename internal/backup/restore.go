@@ -20,9 +20,9 @@ import (
 
 // RestoreOptions are options of a restore.
 type RestoreOptions struct {
-	Replace  bool             // move existing memory to another folder instead of refusing
-	Identity string           // for an encrypted backup: an age identity, or the path of a file with identities
-	Now      func() time.Time // nil uses time.Now
+	Replace        bool             // move existing memory to another folder instead of refusing
+	IdentityOrPath string           // for an encrypted backup: an age identity, or the path of a file with identities
+	Now            func() time.Time // nil uses time.Now
 
 	// Report, if not nil, receives the progress in bytes.
 	Report func(done, total int64)
@@ -40,8 +40,8 @@ type RestoreResult struct {
 
 // Check reads and checks a complete backup and returns its manifest. For an invalid backup it returns the
 // same errors as [Restore]. For an encrypted backup, identityOrPath is as in [archive.Open].
-func Check(ctx context.Context, file, identity string, report func(done, total int64)) (m Manifest, err error) {
-	a, err := openBackup(file, identity)
+func Check(ctx context.Context, file, identityOrPath string, report func(done, total int64)) (m Manifest, err error) {
+	a, err := openBackup(file, identityOrPath)
 	if err != nil {
 		return m, err
 	}
@@ -66,7 +66,7 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := CheckSupported(c); err != nil {
 		return result, err
 	}
-	a, err := openBackup(file, o.Identity)
+	a, err := openBackup(file, o.IdentityOrPath)
 	if err != nil {
 		return result, err
 	}
@@ -74,14 +74,14 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := checkSettings(c, a.Manifest); err != nil {
 		return result, err
 	}
-	r := &restoreJob{options: o, archive: a, file: file}
+	r := &restoreJob{options: o, archive: a, backupFile: file}
 	if r.dataDir, err = c.DataDir(); err != nil {
 		return result, err
 	}
 	if r.vaultDir, err = c.VaultDir(); err != nil {
 		return result, err
 	}
-	for _, path := range []*string{&r.file, &r.dataDir, &r.vaultDir} {
+	for _, path := range []*string{&r.backupFile, &r.dataDir, &r.vaultDir} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return result, err
@@ -96,8 +96,8 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 }
 
 // openBackup opens a backup and checks that this program supports its version.
-func openBackup(file, identity string) (*archive.Archive, error) {
-	a, err := archive.Open(file, identity)
+func openBackup(file, identityOrPath string) (*archive.Archive, error) {
+	a, err := archive.Open(file, identityOrPath)
 	if err == nil && a.Manifest.Schema > sqlstore.SQLiteSchema {
 		err = memory.Errorf(memory.Unavailable, "%s: the database schema has version %d, but this program supports versions up to %d: use a newer version of loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
 		return nil, errors.Join(err, a.Close())
@@ -122,7 +122,7 @@ func checkSettings(c config.Config, m Manifest) error {
 type restoreJob struct {
 	options           RestoreOptions
 	archive           *archive.Archive
-	file              string
+	backupFile        string
 	dataDir, vaultDir string // absolute paths; vaultDir is empty if the backup has no vault
 }
 
@@ -171,9 +171,9 @@ func (r *restoreJob) checkTargets() error {
 }
 
 // checkVaultUnlocked returns an error if a process has the vault open.
-func checkVaultUnlocked(vault string) error {
-	lock := filepath.Join(vault, ".loci", "lock")
-	if _, err := os.Lstat(lock); vault == "" || err != nil {
+func checkVaultUnlocked(vaultDir string) error {
+	lock := filepath.Join(vaultDir, ".loci", "lock")
+	if _, err := os.Lstat(lock); vaultDir == "" || err != nil {
 		return nil
 	}
 	unlock, err := filelock.Lock(lock, "has the vault open; stop that process first")
@@ -213,7 +213,7 @@ func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultStaging(), r.options.Report); err != nil {
 			return plan, err
 		}
-		plan.Vault, plan.VaultStaging = r.vaultDir, r.vaultStaging()
+		plan.VaultDir, plan.VaultStaging = r.vaultDir, r.vaultStaging()
 	}
 	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.DatabaseFile) {
 		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
@@ -262,15 +262,15 @@ func (r *restoreJob) planAside(p *restorePlan) error {
 
 // writeBackupList writes the list of backups of the restored memory into newDataDir: the restored backup,
 // the set-aside folders, and the entries of the lists in the backup and in the data folder.
-func (r *restoreJob) writeBackupList(p restorePlan, newData string) error {
+func (r *restoreJob) writeBackupList(p restorePlan, newDataDir string) error {
 	var entries []listEntry
-	restored := listEntry{Path: r.file, StartedAt: r.archive.Manifest.StartedAt, ContentAt: r.archive.Manifest.ContentAt}
+	restored := listEntry{Path: r.backupFile, StartedAt: r.archive.Manifest.StartedAt, ContentAt: r.archive.Manifest.ContentAt}
 	seen := map[listEntry]bool{{Path: restored.Path, StartedAt: restored.StartedAt}: true}
 	restored.RestoredAt = r.options.Now().UTC()
 	entries = append(entries, restored)
-	for _, path := range []string{filepath.Join(newData, BackupListFile), filepath.Join(r.dataDir, BackupListFile)} {
+	for _, path := range []string{filepath.Join(newDataDir, BackupListFile), filepath.Join(r.dataDir, BackupListFile)} {
 		is, err := (&backupList{path: path}).Read()
-		if err != nil && filepath.Dir(path) == newData {
+		if err != nil && filepath.Dir(path) == newDataDir {
 			return err // a damaged list in the data folder must not prevent the restore
 		}
 		for _, entry := range is.Backups {
@@ -290,5 +290,5 @@ func (r *restoreJob) writeBackupList(p restorePlan, newData string) error {
 	for _, path := range p.asideFolders() {
 		entries = append(entries, listEntry{Path: path, ContentAt: r.options.Now().UTC(), IsAside: true})
 	}
-	return listContent{entries}.writeTo(filepath.Join(newData, BackupListFile))
+	return listContent{entries}.writeTo(filepath.Join(newDataDir, BackupListFile))
 }

@@ -29,7 +29,7 @@ var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", co
 // restorePlan lists the remaining steps of a restore. Paths are absolute.
 type restorePlan struct {
 	DataAside    string `json:"data_aside,omitempty"` // folder for the previous memory; empty if no memory existed
-	Vault        string `json:"vault,omitempty"`
+	VaultDir     string `json:"vault,omitempty"`
 	VaultStaging string `json:"vault_beside,omitempty"` // folder with the unpacked vault
 	VaultAside   string `json:"vault_aside,omitempty"`
 }
@@ -133,22 +133,22 @@ func (p restorePlan) setAside(dir string, stepHook func()) error {
 
 func (p restorePlan) setVaultAside(stepHook func()) error {
 	switch {
-	case p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside):
+	case p.VaultDir == "" || !exists(p.VaultDir) || p.VaultAside != "" && exists(p.VaultAside):
 		return nil
 	case p.VaultAside == "": // the vault is empty
-		return os.Remove(p.Vault)
+		return os.Remove(p.VaultDir)
 	}
-	if err := os.Rename(p.Vault, p.VaultAside); err != nil {
+	if err := os.Rename(p.VaultDir, p.VaultAside); err != nil {
 		return err
 	}
 	stepHook()
-	return disk.SyncFolder(filepath.Dir(p.Vault))
+	return disk.SyncFolder(filepath.Dir(p.VaultDir))
 }
 
 // cancel cancels a restore if setAside has changed nothing, because otherwise every start would fail. A restore
 // that has changed anything continues at the next start. cancel returns cause, the error of setAside.
 func (p restorePlan) cancel(dir string, cause error) error {
-	if p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside) || p.DataAside != "" && exists(p.DataAside) {
+	if p.VaultDir == "" || !exists(p.VaultDir) || p.VaultAside != "" && exists(p.VaultAside) || p.DataAside != "" && exists(p.DataAside) {
 		return cause
 	}
 	discarded := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder if this call cannot
@@ -172,10 +172,10 @@ func (p restorePlan) moveIntoPlace(dir string, stepHook func()) error {
 		stepHook()
 	}
 	if p.VaultStaging != "" && exists(p.VaultStaging) {
-		if err := os.Rename(p.VaultStaging, p.Vault); err != nil {
+		if err := os.Rename(p.VaultStaging, p.VaultDir); err != nil {
 			return err
 		}
-		if err := disk.SyncFolder(filepath.Dir(p.Vault)); err != nil {
+		if err := disk.SyncFolder(filepath.Dir(p.VaultDir)); err != nil {
 			return err
 		}
 		stepHook()

@@ -55,7 +55,7 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 		return nil, fmt.Errorf("backup.recipient: %w", err)
 	}
 	vault, err := c.VaultDir()
-	if d, ok := dest.(folder); ok && vault != "" && (string(d) == vault || pathInside(vault, string(d)) != "") {
+	if d, ok := dest.(localFolder); ok && vault != "" && (string(d) == vault || pathInside(vault, string(d)) != "") {
 		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier backups; choose another folder", d)
 	}
 	s := &Schedule{maker: maker, settings: c.Backup, dest: dest, log: log}
@@ -108,14 +108,14 @@ func startTime(name string) time.Time {
 
 // createIfDue creates a backup, unless an earlier process created a recent backup. It then tests a restore if
 // a trial is due, and deletes the oldest backups; if the trial fails, it deletes no backup.
-func (s *Schedule) createIfDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
+func (s *Schedule) createIfDue(ctx context.Context, now time.Time, newState *scheduleState) (err error) {
 	names, err := s.dest.list(ctx)
 	if err != nil {
 		return err
 	}
 	newest, nameTime := slices.Max(append(names, "")), now.UTC()
-	if updated.newestAt.IsZero() && now.Sub(startTime(newest)).Abs() < s.settings.Every {
-		updated.newestName, updated.newestAt = newest, startTime(newest)
+	if newState.newestAt.IsZero() && now.Sub(startTime(newest)).Abs() < s.settings.Every {
+		newState.newestName, newState.newestAt = newest, startTime(newest)
 		return nil
 	}
 	if next := startTime(newest).Add(time.Second); nameTime.Before(next) { // even if the clock went back, the newest backup must have the last name
@@ -134,12 +134,12 @@ func (s *Schedule) createIfDue(ctx context.Context, now time.Time, updated *sche
 		return fmt.Errorf("store the backup in %s: %w", s.dest.displayPath(""), err)
 	}
 	s.log.Info("created a scheduled backup", "path", s.dest.displayPath(name), "took", s.maker.now().Sub(now))
-	updated.newestName, updated.newestAt = name, now
-	if now.Sub(startTime(updated.testedName)).Abs() >= trialInterval {
+	newState.newestName, newState.newestAt = name, now
+	if now.Sub(startTime(newState.testedName)).Abs() >= trialInterval {
 		if err := s.testRestore(ctx, name, m); err != nil {
 			return fmt.Errorf("%s failed its trial: %w", name, err)
 		}
-		updated.testedName = name
+		newState.testedName = name
 	}
 	names = append(names, name)
 	for ; len(names) > s.settings.Keep; names = names[1:] {
@@ -161,7 +161,7 @@ func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) 
 	if c.Data = filepath.Join(dir, "trial"); c.Vault != "" {
 		c.Vault = filepath.Join(dir, "trial-vault")
 	}
-	if _, err = Restore(ctx, c, file, RestoreOptions{Identity: m.identity}); err == nil {
+	if _, err = Restore(ctx, c, file, RestoreOptions{IdentityOrPath: m.identity}); err == nil {
 		s.log.Info("the newest backup was restored as a test", "path", s.dest.displayPath(name))
 	}
 	return err

@@ -52,7 +52,7 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement) {
 	t.Helper()
 	bare, with := c.WithoutExtras(), c.WithBlock(block, p)
-	if !c.needsBlock(p) || block == "" {
+	if !c.canInsertBlock(p) || block == "" {
 		if !bytes.Equal(bare, with) {
 			t.Errorf("%s of %s without a user or a block: got %s", p, c.body, with)
 		}

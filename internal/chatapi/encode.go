@@ -34,9 +34,9 @@ type message struct {
 }
 
 type usage struct {
-	Input  int `json:"prompt_tokens"`
-	Output int `json:"completion_tokens"`
-	Total  int `json:"total_tokens"`
+	InputTokens  int `json:"prompt_tokens"`
+	OutputTokens int `json:"completion_tokens"`
+	TotalTokens  int `json:"total_tokens"`
 }
 
 // EncodeAnswer encodes a chat completion with a.Text.

@@ -47,7 +47,7 @@ func (c *Chat) WithBlock(block string, p Placement, earlier ...Block) []byte {
 	for _, b := range earlier {
 		edits = append(edits, c.blockEditsFor(b, p)...)
 	}
-	if block != "" && c.needsBlock(p) {
+	if block != "" && c.canInsertBlock(p) {
 		edits = append(edits, c.blockEditsFor(Block{block, c.LastUser(), Unplaced}, p)...)
 	}
 	return splice(c.body, edits...)
@@ -95,18 +95,18 @@ func (c *Chat) ContainsText(text string) bool {
 }
 
 // canInsertBlock reports whether a block can be inserted into the request.
-func (c *Chat) needsBlock(p Placement) bool {
+func (c *Chat) canInsertBlock(p Placement) bool {
 	return c.LastUser() >= 0 || p == System && c.PreviousAnswerID != "" && len(c.Messages) > 0
 }
 
 func completionsEdits(c *Chat, b Block, p Placement) []edit {
 	switch p {
 	case System:
-		return []edit{c.appendToSystem(b.Text)}
+		return []edit{c.appendToSystemEdit(b.Text)}
 	case User:
-		return c.Messages[b.MessageIndex].insertAtStart(b.Text, "text")
+		return c.Messages[b.MessageIndex].insertAtStartEdits(b.Text, "text")
 	}
-	return []edit{c.insertBefore(c.positionOutsideCalls(b.MessageIndex), b.Text)}
+	return []edit{c.insertBeforeEdit(c.positionOutsideCalls(b.MessageIndex), b.Text)}
 }
 
 // positionOutsideCalls returns i or, if message i is between a tool call and its result, the index of the message
@@ -140,11 +140,11 @@ func (c *Chat) lastResultIndexes() []int {
 }
 
 // insertBeforeEdit returns the edit that inserts the block as a system message before message i.
-func (c *Chat) insertBefore(i int, block string) edit {
+func (c *Chat) insertBeforeEdit(i int, block string) edit {
 	return insertion(c.Messages[i].span.from, `{"role":"system","content":`+quote(block)+`},`)
 }
 
-func (c *Chat) appendToSystem(block string) edit {
+func (c *Chat) appendToSystemEdit(block string) edit {
 	for _, m := range c.Messages {
 		if m.Role != memory.RoleSystem {
 			continue
@@ -159,12 +159,12 @@ func (c *Chat) appendToSystem(block string) edit {
 			return insertion(m.textSpan.to-1, escapeInString(block))
 		}
 	}
-	return c.insertBefore(0, block)
+	return c.insertBeforeEdit(0, block)
 }
 
 // insertAtStartEdits returns the edits that insert the block before the message's text or, if there is no
 // text, before its parts, as a part of the given kind. It returns nil for an empty message.
-func (m Message) insertAtStart(block, kind string) []edit {
+func (m Message) insertAtStartEdits(block, kind string) []edit {
 	switch {
 	case m.textSpan.isSet():
 		return []edit{insertion(m.textSpan.from+1, escapeInString(block+"\n\nCurrent message: "))}

@@ -74,7 +74,7 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 		message.resultsEnd = result.span.to
 	})
 	message.Text, message.textSpan, message.partSpans = strings.Join(b.texts, "\n"), b.firstTextSpan, b.partSpans
-	c.cachedPrefix.read(message, content, b.breakpointEnd)
+	c.cachedPrefix.addMessage(message, content, b.breakpointEnd)
 	switch {
 	case message.Role != memory.RoleUser:
 		b.otherParts = nil // not in the digest, since a client may omit the model's own actions, such as a search
@@ -99,14 +99,14 @@ type cachedPrefix struct {
 
 // addMessage updates c for the next message of a request. breakpointEnd is the offset of the end of the
 // message's last part with a breakpoint; 0 means none.
-func (c *cachedPrefix) read(m Message, content gjson.Result, breakpoint int) {
-	if breakpoint > 0 {
-		c.end, c.nextUser = breakpoint, Message{}
+func (c *cachedPrefix) addMessage(m Message, content gjson.Result, breakpointEnd int) {
+	if breakpointEnd > 0 {
+		c.end, c.nextUser = breakpointEnd, Message{}
 	}
 	if c.end == 0 || c.nextUser.span.isSet() || m.Role != memory.RoleUser {
 		return
 	}
-	if m.resultsEnd = max(m.resultsEnd, breakpoint); content.Type == gjson.String {
+	if m.resultsEnd = max(m.resultsEnd, breakpointEnd); content.Type == gjson.String {
 		m.textSpan = spanOf(content)
 	}
 	c.nextUser = m
@@ -218,34 +218,34 @@ func withoutBreakpoint(v gjson.Result, fields []member) string {
 func messagesEdits(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.MessageIndex], b.Text
 	if b.Part != Unplaced {
-		return m.reinsert(b)
+		return m.reinsertEdits(b)
 	}
 	if c.cachedPrefix.end > 0 {
 		if m.span.from < c.cachedPrefix.end {
 			m = c.cachedPrefix.nextUser
 		}
-		if edits := m.insertFirst(block, "text"); edits != nil {
+		if edits := m.insertFirstEdits(block, "text"); edits != nil {
 			return edits
 		}
 		m = c.Messages[b.MessageIndex] // no user message follows the breakpoint
 	}
 	switch {
 	case p == System:
-		if edits := c.insertAfterPreface(block, true); edits != nil {
+		if edits := c.insertAfterPrefaceEdits(block, true); edits != nil {
 			return edits
 		}
 	case p == User && m.textSpan.from > m.resultsEnd:
-		return m.insertAtStart(block, "text")
+		return m.insertAtStartEdits(block, "text")
 	}
-	return m.insertFirst(block, "text")
+	return m.insertFirstEdits(block, "text")
 }
 
 // reinsertEdits returns the edits that insert the block of an earlier request at its former position in m.
-func (m Message) reinsert(b Block) []edit {
+func (m Message) reinsertEdits(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.partSpans); {
 	case b.Part == InText && m.textSpan.from > m.resultsEnd:
-		return m.insertAtStart(b.Text, "text")
+		return m.insertAtStartEdits(b.Text, "text")
 	case b.Part <= 0:
 	case b.Part < n && m.partSpans[b.Part].from > m.resultsEnd:
 		return []edit{insertion(m.partSpans[b.Part].from, part+",")}
@@ -254,12 +254,12 @@ func (m Message) reinsert(b Block) []edit {
 	case n == 0 && m.textSpan.isSet(): // the client now sends a text in place of parts, without a breakpoint
 		return []edit{insertion(m.textSpan.from, `[{"type":"text","text":`), insertion(m.textSpan.to, `},`+part+`]`)}
 	}
-	return m.insertFirst(b.Text, "text")
+	return m.insertFirstEdits(b.Text, "text")
 }
 
 // insertFirstEdits returns the edits that insert the block, as a part of the given kind, before the message's
 // own parts; a string becomes a list of parts. It returns nil for an empty message.
-func (m Message) insertFirst(block, kind string) []edit {
+func (m Message) insertFirstEdits(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.partSpans {
 		if at.from > m.resultsEnd {
@@ -277,7 +277,7 @@ func (m Message) insertFirst(block, kind string) []edit {
 
 // insertAfterPrefaceEdits returns the edits that insert the block after the preface; as a separate part if asPart
 // is true, so that the provider's cache stays valid. It returns nil if the preface is neither text nor parts.
-func (c *Chat) insertAfterPreface(block string, asPart bool) []edit {
+func (c *Chat) insertAfterPrefaceEdits(block string, asPart bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {
 	case !v.Exists():

@@ -47,7 +47,7 @@ func (s *Stream) readMessagesEvent(root gjson.Result) {
 func (s *Stream) beginBlock(index, block gjson.Result) {
 	switch stringOf(block.Get("type")) {
 	case "text":
-		s.newLine()
+		s.endLine()
 		s.appendText(&s.text, stringOf(block.Get("text")))
 	case "tool_use":
 		c := s.findOrAddCall(index, stringOf(block.Get("id")))
@@ -73,7 +73,7 @@ func (s *Stream) addToBlock(index, delta gjson.Result) {
 }
 
 // endLine ends the line before the text of another part of the answer.
-func (s *Stream) newLine() {
+func (s *Stream) endLine() {
 	if s.text.Len() > 0 {
 		s.appendText(&s.text, "\n")
 	}

@@ -119,7 +119,7 @@ func readCommonFields(body []byte) (*Chat, []member, error) {
 	}
 	return &Chat{
 		Model: stringField(fields, "model"), Stream: fieldOf(fields, "stream").Type == gjson.True, Extras: extras,
-		body: body, removals: cutMembers(fields, isExtraField),
+		body: body, removals: removalEdits(fields, isExtraField),
 	}, fields, nil
 }
 

@@ -204,7 +204,7 @@ func (b *messageContent) readParts(content gjson.Result, textTypes ...string) {
 func responsesEdits(c *Chat, b Block, p Placement) []edit {
 	block := b.Text
 	if p == System {
-		if edits := c.insertAfterPreface(block, false); edits != nil {
+		if edits := c.insertAfterPrefaceEdits(block, false); edits != nil {
 			return edits
 		}
 	}
@@ -213,10 +213,10 @@ func responsesEdits(c *Chat, b Block, p Placement) []edit {
 	}
 	m := c.Messages[b.MessageIndex]
 	if p == User {
-		return m.insertAtStart(block, "input_text")
+		return m.insertAtStartEdits(block, "input_text")
 	}
 	if m.textSpan == m.span { // the input is a single text
 		return []edit{insertion(m.span.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insertion(m.span.to, `}]`)}
 	}
-	return []edit{c.insertBefore(c.positionOutsideCalls(b.MessageIndex), block)}
+	return []edit{c.insertBeforeEdit(c.positionOutsideCalls(b.MessageIndex), block)}
 }

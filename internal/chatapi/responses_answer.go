@@ -63,7 +63,7 @@ func (s *Stream) readResponsesEvent(root gjson.Result) {
 func (s *Stream) startPart(event gjson.Result) {
 	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
 	if part != s.lastPartKey {
-		s.newLine()
+		s.endLine()
 	}
 	s.lastPartKey = part
 }

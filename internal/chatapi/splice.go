@@ -45,7 +45,7 @@ func insertion(at int, text string) edit { return edit{span{at, at}, text} }
 
 // removalEdits returns the edits that remove members of an object. Each edit also removes the comma before
 // the member or, if no remaining member precedes the member, the comma after it.
-func cutMembers(fields []member, remove func(name string) bool) []edit {
+func removalEdits(fields []member, remove func(name string) bool) []edit {
 	var cuts []edit
 	kept := false
 	for i, f := range fields {

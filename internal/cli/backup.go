@@ -169,7 +169,7 @@ func newRestoreCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: bar.bytesReporter("restored")})
+			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, IdentityOrPath: identity, Report: bar.bytesReporter("restored")})
 			bar.clear()
 			return printAnswer(g, cmd, printer.printRestored)(result, err)
 		},
@@ -231,7 +231,7 @@ func newMigrateCommand(g *sharedState) *cobra.Command {
 				}
 			}
 			result, err := backup.Migrate(cmd.Context(), addresses[0], addresses[1], func(progress backup.MigrateProgress) {
-				bar.showCount("users copied", int64(progress.Users), int64(progress.TotalUsers))
+				bar.showCount("users copied", int64(progress.CopiedUsers), int64(progress.TotalUsers))
 			})
 			bar.clear()
 			return printAnswer(g, cmd, func(out printer, result backup.MigrateResult) {
@@ -256,7 +256,7 @@ func checkSchema(cmd *cobra.Command, cfg config.Config, upgrade bool) error {
 	if err != nil {
 		return err
 	}
-	current, newest, err := backup.Schema(cmd.Context(), address, upgrade)
+	current, newest, err := backup.SchemaVersions(cmd.Context(), address, upgrade)
 	switch {
 	case err != nil:
 		return err

@@ -42,11 +42,8 @@ func newDemoCommand(g *sharedState) *cobra.Command {
 
 // playDemo runs the server and plays the chats.
 func playDemo(ctx context.Context, w io.Writer, addr string, exitAfterChats bool) (err error) {
-	if !signal.Ignored(syscall.SIGHUP) { // a closed terminal ends the demo like Ctrl-C, unless nohup started it
-		var release context.CancelFunc
-		ctx, release = signal.NotifyContext(ctx, syscall.SIGHUP)
-		defer release()
-	}
+	ctx, release := signal.NotifyContext(ctx, syscall.SIGHUP) // a closed terminal ends the demo like Ctrl-C
+	defer release()
 	fmt.Fprintln(w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.")
 	dir, err := os.MkdirTemp("", "loci-demo-")
 	if err != nil {

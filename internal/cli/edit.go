@@ -261,7 +261,7 @@ func addMessage(ctx context.Context, g *sharedState, c *client.Client, w io.Writ
 	}
 	paused := false
 	if len(stored.Memories) == 0 && !g.asJSON {
-		p, err := c.Paused(ctx)
+		p, err := c.PauseState(ctx)
 		paused = err == nil && p.Pause == "learning" // ignore an error, because the message is already stored
 	}
 	return g.print(w, stored, func(out printer) { out.printLearned(stored.Memories, paused) })
@@ -277,7 +277,7 @@ func (s printer) printPreview(p client.Preview) {
 		if d.Reason != "" {
 			reason = "  (" + shorten(d.Reason, 120) + ")"
 		}
-		s.line("%-9s  %s%s", d.Action, shorten(d.Fact, 200), reason)
+		s.line("%-9s  %s%s", d.Action, shorten(d.Statement, 200), reason)
 	}
 	for _, c := range p.Changes {
 		switch description := s.changeText(c, nil); c.After.Status() {

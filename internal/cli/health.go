@@ -3,17 +3,14 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/memory"
 )
 
 func newHealthCommand(g *sharedState) *cobra.Command {
@@ -36,16 +33,12 @@ func newHealthCommand(g *sharedState) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()
-			ready, err := client.New(at, opts).Ready(ctx)
-			if errors.Is(err, syscall.ECONNREFUSED) {
-				return memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve", at)
-			}
 			return printAnswer(g, cmd, func(out printer, ready client.Ready) {
 				out.line("%s", ready.Status)
 				for _, problem := range ready.Problems {
 					out.line("problem: %s", problem)
 				}
-			})(ready, err)
+			})(client.New(at, opts).Ready(ctx))
 		},
 	})
 }
@@ -81,24 +74,24 @@ func newDoctorCommand(g *sharedState) *cobra.Command {
 }
 
 // runCheckup checks the memory. If confirmDeletions is set, it also returns the request to undo the deletions.
-func runCheckup(ctx context.Context, c *client.Client, confirm bool) (checkup client.Checkup, undo client.UndoRequest, err error) {
-	if !confirm {
+func runCheckup(ctx context.Context, c *client.Client, confirmDeletions bool) (checkup client.Checkup, undoRequest client.UndoRequest, err error) {
+	if !confirmDeletions {
 		checkup, err = c.Doctor(ctx)
-		return checkup, undo, err
+		return checkup, undoRequest, err
 	}
 	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
 	if err != nil {
-		return checkup, undo, fmt.Errorf("read the last change: %w", err)
+		return checkup, undoRequest, fmt.Errorf("read the last change: %w", err)
 	}
 	if checkup, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
-		return checkup, undo, err
+		return checkup, undoRequest, err
 	}
 	last := before.Changes[0]
 	after, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
 	if err == nil && after.Changes[0].ID != last.ID {
-		undo.ToTime = &last.CreatedAt
+		undoRequest.ToTime = &last.CreatedAt
 	}
-	return checkup, undo, err
+	return checkup, undoRequest, err
 }
 
 // printCheckup prints the checked parts and the problems.

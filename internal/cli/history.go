@@ -24,32 +24,33 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 			"loci undo accepts the id of a run, or of one change (RUN/1).\n" +
 			"With the ID of a fact, show its source text, the facts it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if q.Action = memory.Action(action); len(args) > 0 && q != (client.ChangesQuery{}) {
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Action = memory.Action(action)
+			if len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that filter the journal, not both")
 			}
-			return cobra.MaximumNArgs(1)(cmd, args)
-		},
-		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			if len(args) > 0 {
-				if err := completeMemoryIDs(ctx, c, args); err != nil {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if len(args) > 0 {
+					if err := completeMemoryIDs(ctx, c, args); err != nil {
+						return err
+					}
+					return printAnswer(g, cmd, printer.printHistory)(readHistory(ctx, c, args[0]))
+				}
+				if err := completeRunID(ctx, c, &q.Run); err != nil {
 					return err
 				}
-				return printAnswer(g, cmd, printer.printHistory)(readHistory(ctx, c, args[0]))
-			}
-			if err := completeRunID(ctx, c, &q.Run); err != nil {
-				return err
-			}
-			page, err := c.Changes(ctx, q)
-			if err != nil {
-				return err
-			}
-			texts, err := textsOf(ctx, c, page.Changes)
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, texts) })
-		}),
+				page, err := c.Changes(ctx, q)
+				if err != nil {
+					return err
+				}
+				texts, err := textsOf(ctx, c, page.Changes)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, texts) })
+			})
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Run, "run", "", "only changes of this run")
@@ -61,7 +62,7 @@ func newHistoryCommand(g *sharedState) *cobra.Command {
 }
 
 // printJournal prints changes, grouped by run; textsByID maps ids of changed memories to their texts.
-func (s printer) printJournal(page client.Changes, texts map[string]string) {
+func (s printer) printJournal(page client.Changes, textsByID map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("no changes")
 	}
@@ -72,7 +73,7 @@ func (s printer) printJournal(page client.Changes, texts map[string]string) {
 			s.line("%s  %s  %s", s.styled(bold, formatTime(c.CreatedAt)), authorText(c.Author), s.styled(dim, c.Run))
 		}
 		_, id, _ := strings.Cut(c.Target, ":")
-		s.line("  %-3s %-10s %s  %s%s", strings.TrimPrefix(c.ID, c.Run), changeVerb(c), s.styled(dim, id), s.changeText(c, texts), s.reasonText(c))
+		s.line("  %-3s %-10s %s  %s%s", strings.TrimPrefix(c.ID, c.Run), changeVerb(c), s.styled(dim, id), s.changeText(c, textsByID), s.reasonText(c))
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)
@@ -157,7 +158,7 @@ func changeSign(c client.Change) byte {
 }
 
 // changeText describes the changed memory and the difference from its state before the change.
-func (s printer) changeText(c client.Change, texts map[string]string) string {
+func (s printer) changeText(c client.Change, textsByID map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
 		return "(text erased later)"
@@ -166,7 +167,7 @@ func (s printer) changeText(c client.Change, texts map[string]string) string {
 		if c.Before != nil && c.Before.Fact != nil {
 			oldText = c.Before.Fact.Content
 		}
-		if newText := texts[c.NewID]; c.Action == memory.ActionReplace && newText != "" {
+		if newText := textsByID[c.NewID]; c.Action == memory.ActionReplace && newText != "" {
 			return s.diffText(i.Fact.Content, newText)
 		}
 		out := shorten(i.Fact.Content, 120)
@@ -186,7 +187,7 @@ func (s printer) changeText(c client.Change, texts map[string]string) string {
 	case i.Summary != nil:
 		return "summary: " + shorten(i.Summary.Text, 120)
 	case i.Turn != nil:
-		return "turn: " + cmp.Or(shorten(texts[i.Turn.ID], 120), string(i.Turn.Status))
+		return "turn: " + cmp.Or(shorten(textsByID[i.Turn.ID], 120), string(i.Turn.Status))
 	case i.Context != nil:
 		return "context: " + shorten(cmp.Or(i.Context.Title, i.Context.Content), 120)
 	case i.Conversation != nil:

@@ -122,15 +122,15 @@ func (b *importer) addReport(file string, format portable.Format, report client.
 }
 
 // mergeReport adds the numbers of report to total, and appends the lists of report to those of total.
-func mergeReport(to, from reflect.Value) {
-	for i := range to.NumField() {
-		switch f := to.Field(i); f.Kind() {
+func mergeReport(total, report reflect.Value) {
+	for i := range total.NumField() {
+		switch f := total.Field(i); f.Kind() {
 		case reflect.Int:
-			f.SetInt(f.Int() + from.Field(i).Int())
+			f.SetInt(f.Int() + report.Field(i).Int())
 		case reflect.Slice:
-			f.Set(reflect.AppendSlice(f, from.Field(i)))
+			f.Set(reflect.AppendSlice(f, report.Field(i)))
 		case reflect.Struct:
-			mergeReport(f, from.Field(i))
+			mergeReport(f, report.Field(i))
 		}
 	}
 }

@@ -252,10 +252,10 @@ func encodeHeader(s string) string {
 }
 
 // reconnect finds or starts a server, unless another call has already replaced the client failedClient.
-func (b *mcpBridge) reconnect(lost *client.Client) error {
+func (b *mcpBridge) reconnect(failedClient *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.client != lost {
+	if b.client != failedClient {
 		return nil
 	}
 	c, done, err := b.connect()

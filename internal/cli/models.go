@@ -50,8 +50,8 @@ type localModel struct {
 }
 
 // describeModel opens an installed model and describes it.
-func describeModel(m hub.Model, inUse []string) localModel {
-	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.SizeBytes, InUse: slices.Contains(inUse, m.Name)}
+func describeModel(m hub.Model, namesInUse []string) localModel {
+	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.SizeBytes, InUse: slices.Contains(namesInUse, m.Name)}
 	opened, err := transformer.Open(m.Dir)
 	if err != nil {
 		out.Error = err.Error()
@@ -182,8 +182,8 @@ func (m localModel) kindText() string {
 }
 
 // printInstalled prints the kind of a new model, and how to use it.
-func printInstalled(cmd *cobra.Command, c config.Config, added hub.Model) error {
-	m := describeModel(added, nil)
+func printInstalled(cmd *cobra.Command, c config.Config, newModel hub.Model) error {
+	m := describeModel(newModel, nil)
 	if m.Error != "" {
 		return fmt.Errorf("%s is complete, but Loci cannot run it: %s", m.Name, m.Error)
 	}
@@ -302,7 +302,7 @@ func newModelsTryCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printAnswer(g, cmd, func(out printer, trial learn.Trial) { out.line("%s", trial) })(models.TryLearner(cmd.Context(), config, prompts))
+			return printAnswer(g, cmd, func(out printer, trial learn.TrialResult) { out.line("%s", trial) })(models.TryLearner(cmd.Context(), config, prompts))
 		},
 	}
 }

@@ -121,7 +121,7 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 		}
 		for _, pending := range waiting {
 			if !slices.ContainsFunc(judgements, func(j client.Judgement) bool { return j.ID == pending.Memory.ID }) {
-				judgements = append(judgements, client.Judgement{ID: pending.Memory.ID, Action: action, SeenText: seenText(pending)})
+				judgements = append(judgements, client.Judgement{ID: pending.Memory.ID, Action: action, SeenText: sharedFactText(pending)})
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 		}
 		for _, pending := range done {
 			for _, m := range pending.Memories {
-				out.printJudged(m)
+				out.printJudgedFact(m)
 			}
 			out.line("%s", g.undoHint(pending.Run))
 		}
@@ -148,14 +148,14 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 
 // sharedFactText returns the text of a fact shared by another user, so that the server can refuse the decision if
 // the text has changed; "" for the user's own facts.
-func seenText(w client.Waiting) string {
+func sharedFactText(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
 	}
 	return w.Memory.Content
 }
 
-func (s printer) printJudged(m client.Memory) {
+func (s printer) printJudgedFact(m client.Memory) {
 	verb := "approved"
 	if m.Status == memory.Rejected {
 		verb = "rejected"
@@ -247,7 +247,7 @@ func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s pri
 			return err
 		}
 		decided++
-		s.printJudged(reviewed.Memories[0])
+		s.printJudgedFact(reviewed.Memories[0])
 	}
 	s.line("%d decided, %d pending", decided, len(pending)-decided)
 	return ctx.Err()
@@ -257,7 +257,7 @@ var errQuit = errors.New("quit")
 
 // askForJudgement asks until the answer is valid. The zero Judgement means skip.
 func askForJudgement(readLine func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
-	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, SeenText: seenText(w)}
+	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, SeenText: sharedFactText(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
 	if w.Memory.Home != "" {
 		keys = "a accept, r reject, s skip, q quit"

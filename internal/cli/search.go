@@ -78,13 +78,10 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 		Long: "Search memory with a question. --as-of searches the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search --chat \"What shall I cook tonight?\"\n  loci search \"where does she live?\" --as-of \"last week\"",
-		Args: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "the question is missing; example: loci search \"where do I live?\"")
 			}
-			return nil
-		},
-		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			q.Query, q.Explain = strings.Join(args, " "), why || g.asJSON
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))
@@ -99,39 +96,41 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 				q.TopK = &topK
 			}
 			q.Block, cut = chat, cut || chat
-			if err := completeChatID(ctx, c, &q.Conversation); err != nil {
-				return err
-			}
-			if chat { // search as in a new conversation, unless --conversation names one
-				q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
-			}
-			found, err := c.Search(ctx, q)
-			if err != nil {
-				return err
-			}
-			answer := searchResult{SearchAnswer: found}
-			var trace memory.Trace
-			if why || cut {
-				if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // --why also works without the trace
-					return fmt.Errorf("read which memories were left out: %w", err)
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
+					return err
 				}
-			}
-			if cut {
-				answer.LeftOut = leftOutMemories(ctx, c, trace)
-			}
-			return g.print(cmd.OutOrStdout(), answer, func(to printer) {
-				out := hitPrinter{to}
-				if chat {
-					out.printBlock(found)
+				if chat { // search as in a new conversation, unless --conversation names one
+					q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
-				out.printHits(found, why)
-				if why {
-					out.printMisspelt(found.Misspelt)
+				found, err := c.Search(ctx, q)
+				if err != nil {
+					return err
 				}
-				out.printModelUse(trace)
-				out.printLeftOut(answer.LeftOut, why)
+				answer := searchResult{SearchAnswer: found}
+				var trace memory.Trace
+				if why || cut {
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // --why also works without the trace
+						return fmt.Errorf("read which memories were left out: %w", err)
+					}
+				}
+				if cut {
+					answer.LeftOut = leftOutMemories(ctx, c, trace)
+				}
+				return g.print(cmd.OutOrStdout(), answer, func(to printer) {
+					out := hitPrinter{to}
+					if chat {
+						out.printBlock(found)
+					}
+					out.printHits(found, why)
+					if why {
+						out.printMisspelt(found.Misspelt)
+					}
+					out.printModelUse(trace)
+					out.printLeftOut(answer.LeftOut, why)
+				})
 			})
-		}),
+		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&why, "why", false, "show why each memory was found, in words and numbers")

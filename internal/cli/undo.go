@@ -167,7 +167,7 @@ func printConflict(ctx context.Context, c *client.Client, req client.UndoRequest
 
 // printUndo prints what an undo changed or would change, and nextCommand, the command line that carries
 // out or reverts the undo.
-func (s printer) printUndo(u client.Undone, target, next string, texts map[string]string) {
+func (s printer) printUndo(u client.Undone, target, nextCommand string, textsByID map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
 		s.line("nothing to undo")
@@ -178,42 +178,42 @@ func (s printer) printUndo(u client.Undone, target, next string, texts map[strin
 		s.line("undid %s", target)
 	}
 	for _, c := range u.Steps {
-		s.printStep(c, texts)
+		s.printStep(c, textsByID)
 	}
 	switch {
 	case !u.DryRun:
-		s.line("%s", next)
-	case len(u.Later) > 0 && !strings.Contains(next, " --cascade"):
-		s.printLaterChanges(u.Later, texts)
-		s.line("to undo all changes: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
+		s.line("%s", nextCommand)
+	case len(u.Later) > 0 && !strings.Contains(nextCommand, " --cascade"):
+		s.printLaterChanges(u.Later, textsByID)
+		s.line("to undo all changes: %s", strings.Replace(nextCommand, " --yes", " --cascade --yes", 1))
 	default:
-		s.line("to do it: %s", next)
+		s.line("to do it: %s", nextCommand)
 	}
 }
 
 // printStep prints the effect of a change: + for a memory that becomes active, - for one that does not stay active.
-func (s printer) printStep(c client.Change, texts map[string]string) {
+func (s printer) printStep(c client.Change, textsByID map[string]string) {
 	switch sign := changeSign(c); sign {
 	case '+':
-		s.line("  %s", s.styled(green, "+ "+s.withoutColour().changeText(c, texts)))
+		s.line("  %s", s.styled(green, "+ "+s.withoutColour().changeText(c, textsByID)))
 	case '-':
-		s.line("  %s", s.styled(red, "- "+s.withoutColour().changeText(c, texts)))
+		s.line("  %s", s.styled(red, "- "+s.withoutColour().changeText(c, textsByID)))
 	default:
 		status := ""
 		if c.Before != nil && c.Before.Status() != c.After.Status() {
 			status = fmt.Sprintf("  (%s → %s)", c.Before.Status(), c.After.Status())
 		}
-		s.line("  ~ %s%s", s.changeText(c, texts), status)
+		s.line("  ~ %s%s", s.changeText(c, textsByID), status)
 	}
 }
 
 // withoutColour returns a printer that writes without colour.
 func (s printer) withoutColour() printer { return printer{Writer: s.Writer} }
 
-func (s printer) printLaterChanges(changes []client.Change, texts map[string]string) {
+func (s printer) printLaterChanges(changes []client.Change, textsByID map[string]string) {
 	s.line("later changes of the same memories:")
 	for _, c := range changes {
-		s.line("  %s  %-10s %s  %s  %s", formatTime(c.CreatedAt), changeVerb(c), s.changeText(c, texts), authorText(c.Author), s.styled(dim, c.ID))
+		s.line("  %s  %-10s %s  %s  %s", formatTime(c.CreatedAt), changeVerb(c), s.changeText(c, textsByID), authorText(c.Author), s.styled(dim, c.ID))
 	}
 }
 

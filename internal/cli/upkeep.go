@@ -66,7 +66,7 @@ func newPauseCommand(g *sharedState) *cobra.Command {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				shown := printAnswer(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauseTexts[p.Pause]) })
 				if len(args) == 0 {
-					return shown(c.Paused(ctx))
+					return shown(c.PauseState(ctx))
 				}
 				return shown(c.Pause(ctx, client.Pause{Pause: args[0]}))
 			})

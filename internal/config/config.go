@@ -100,8 +100,8 @@ func (u UpstreamConfig) RedactedURL() string { return RedactURL(u.URL) }
 
 // RedactURL returns a base URL without parts that may be secret: the query, which may contain a key,
 // the user name and the password.
-func RedactURL(base string) string {
-	withoutQuery, _, _ := strings.Cut(base, "?")
+func RedactURL(baseURL string) string {
+	withoutQuery, _, _ := strings.Cut(baseURL, "?")
 	if parsed, err := url.Parse(withoutQuery); err == nil && parsed.User != nil {
 		parsed.User = nil
 		return parsed.String()

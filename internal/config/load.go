@@ -198,7 +198,7 @@ func readFlags(flags map[string]string) (map[string]any, error) {
 // readEnv returns the settings in the environment. A secret can also be in a file: the secret's variable
 // with the suffix _FILE contains the path. The result unknownNames lists LOCI_ variables that are not settings,
 // such as variables set by Kubernetes. For a misspelt setting readEnv returns [memory.Invalid].
-func readEnv(environ []string) (values map[string]any, unknown []string, err error) {
+func readEnv(environ []string) (values map[string]any, unknownNames []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {
 		byEnv[s.Env] = s.Key
@@ -222,9 +222,9 @@ func readEnv(environ []string) (values map[string]any, unknown []string, err err
 			files[secretKey] = strings.TrimSpace(string(text))
 		case !strings.HasPrefix(name, "LOCI_"):
 		case isTypo(name):
-			return nil, nil, unknownSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envName)
+			return nil, nil, unknownSettingError("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envName)
 		default:
-			unknown = append(unknown, name)
+			unknownNames = append(unknownNames, name)
 		}
 	}
 	for key, value := range files {
@@ -233,7 +233,7 @@ func readEnv(environ []string) (values map[string]any, unknown []string, err err
 		}
 		flat[key] = value
 	}
-	return nestKeys(flat), unknown, nil
+	return nestKeys(flat), unknownNames, nil
 }
 
 func readFile(path string) (map[string]any, error) {
@@ -265,12 +265,12 @@ func checkKey(source, key string) error {
 	if slices.ContainsFunc(settings(), func(s Setting) bool { return s.Key == key }) {
 		return nil
 	}
-	return unknownSetting(source, key, key, func(key string) string { return key })
+	return unknownSettingError(source, key, key, func(key string) string { return key })
 }
 
 // unknownSettingError returns the error for an unknown setting, with suggestions. The function format
 // converts a key to the notation of the source.
-func unknownSetting(source, name, key string, format func(key string) string) error {
+func unknownSettingError(source, name, key string, format func(key string) string) error {
 	suggestions := suggestKeys(key)
 	for i, k := range suggestions {
 		suggestions[i] = format(k)

@@ -12,7 +12,7 @@ const (
 )
 
 // keySynonyms maps usual names of settings in other programs to Loci's keys.
-var otherNames = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
+var keySynonyms = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
 // suggestKeys suggests keys for an unknown name: keys within maxEdits of the name or, if there are none,
 // keys that contain the name as a part or are the beginning of the name.
@@ -20,7 +20,7 @@ func suggestKeys(name string) (suggestions []string) {
 	if len(name) <= maxEdits {
 		return nil
 	}
-	name = cmp.Or(otherNames[name], name)
+	name = cmp.Or(keySynonyms[name], name)
 	var parts []string
 	for _, s := range settings() {
 		switch {

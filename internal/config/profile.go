@@ -99,8 +99,8 @@ func (c *Config) MissingModels() []string { return c.missingModels }
 // replaceMissingModels replaces missing models of the profile (a local model without a folder, a remote
 // model without embed.url). A missing embedder becomes AutoEmbedder; the replacement is chosen when models
 // are opened. The argument profileSettings has the profile's settings.
-func (c *Config) replaceMissingModels(profile map[string]any) error {
-	c.profileEmbedder, _ = profile["embedder"].(string)
+func (c *Config) replaceMissingModels(profileSettings map[string]any) error {
+	c.profileEmbedder, _ = profileSettings["embedder"].(string)
 	if c.sources["embedder"] == profileSource(c.Profile) {
 		missing, err := c.missingModelAdvice(c.Embedder)
 		if err != nil {

@@ -338,7 +338,7 @@ const answerTimeout = 3 * time.Second
 // key; any other response, such as 404, shows that the server works.
 func (d *Doctor) checkServers(ctx context.Context, c *report) {
 	c.checkServer(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
-	learns := d.Learner.Learns()
+	learns := d.Learner.Status()
 	c.addChecked("learning: %s (%s)", learns.Description, learns.Why)
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
 		c.checkServer(ctx, "learn.url", models.LearnerOptions(d.Config))

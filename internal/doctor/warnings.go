@@ -48,10 +48,10 @@ func (d *Doctor) knownFindings() []client.Finding {
 	d.warnings.mu.Lock()
 	found := slices.Clone(d.warnings.findings)
 	d.warnings.mu.Unlock()
-	if wrong := d.Learner.Learns().Problem; wrong != "" {
+	if wrong := d.Learner.Status().Problem; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", Problem: wrong, Fix: "check the model's server, or set learn.model to a model that the server lists, or to auto"})
 	}
-	if why := d.Learner.Learns().DistrustReason; why != "" {
+	if why := d.Learner.Status().DistrustReason; why != "" {
 		found = append(found, client.Finding{Part: "learn.trust", Problem: why, Fix: "set learn.model to a stronger model, or learn.trust to always; loci models try repeats the trial"})
 	}
 	if _, wrong := d.EmbedderChoice.Current(); wrong != "" {

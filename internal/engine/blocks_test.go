@@ -39,7 +39,7 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 						r.core(t)
 					}
 					ctx, asks := context.Background(), []memory.Owner{ana}
-					r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelow = []string{"team"}, 3
+					r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelowFacts = []string{"team"}, 3
 					f := r.note(t, ana, "The cellar holds marzipan")
 					r.note(t, di, "The cellar holds granite")
 					if to != "" {

@@ -66,7 +66,7 @@ func TestAFileLeavesAloneWhatPeopleDidToThePool(t *testing.T) {
 		}
 		noError(t)(r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her))
 		edited := "B two, and more"
-		noError(t)(r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her))
+		noError(t)(r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.FactEdit{Content: &edited}, her))
 		r.fill(t, "A one\nB two\nC three\nP by a person")
 		if got, want := r.facts(t, everybody), []string{edited, "C three", "P by a person"}; !slices.Equal(got, want) {
 			t.Errorf("after the same file: %q, want %q", got, want)

@@ -14,7 +14,7 @@ func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
 		said := ""
 		chat := try(r.Chats.NewChat(t.Context(), ana, "", chats.ChatEdit{})).orFail(t)
 		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
-			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
+			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.ReplyListener{
 				OnRecalled: func(retrieve.PromptMemory) { said = "" }, OnText: func(piece string) { said += piece },
 			}))
 		}

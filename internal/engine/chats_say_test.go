@@ -69,7 +69,7 @@ func (m *model) last(t *testing.T) []chats.Message {
 }
 
 // deaf hears nothing.
-var deaf = chats.Listener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
+var deaf = chats.ReplyListener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
 
 // transcript is what is kept of a chat, a line a turn.
 func transcript(t *testing.T, e *Engine, owner memory.Owner, chat string) string {
@@ -110,7 +110,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		m := replies("Take the rice.", "You are welcome.")
 		var heard strings.Builder
 		var told retrieve.PromptMemory
-		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.ReplyListener{
 			OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || heard.String() != "Take the rice." || len(told.Hits) == 0 || got.Question == nil || got.Answer == nil || got.Answer.Content != "Take the rice." {
@@ -254,7 +254,7 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 		if asked := second.last(t); len(asked) != 4 {
 			t.Errorf("the second was asked with %d messages, want the first exchange among them", len(asked))
 		}
-		if n := len(s.Chats.Replies.Slots); n != 0 {
+		if n := len(s.Chats.ReplyLocks.SlotsByChat); n != 0 {
 			t.Errorf("%d chats are held open", n)
 		}
 	})
@@ -347,7 +347,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 	say := func(words string) string {
 		t.Helper()
 		var heard strings.Builder
-		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.Listener{
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.ReplyListener{
 			OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || got.Model != responder.Name {
@@ -395,7 +395,7 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.MaxSentTurns+10 {
 		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.MaxSentTurns+10)
 	}
-	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxTextBytes+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
 		t.Errorf("a message past limits.text: %v", err)
 	}
 	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: memtest.Ben, Chat: chat, Content: "Hello?", Model: "m"}, m.talk, deaf); !errors.Is(err, memory.NotFound) {

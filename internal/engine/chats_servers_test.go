@@ -41,7 +41,7 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
 			}
 			r.onePath(t, "c")
-			noError(t)(r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her))
+			noError(t)(r.Curate.Undo(t.Context(), ana, curate.UndoRequest{RunID: receipt.Run}, her))
 			path := r.path(t, "c")
 			if want := []string{"user: I live in Lisbon.", "assistant: A lovely town."}; len(path) < 4 || !slices.Equal(path[2:4], want) {
 				t.Errorf("after the undo the path is %q, want it to have %q", path, want)

@@ -119,7 +119,7 @@ func TestDeletedChatsLeaveRecallAndComeBack(t *testing.T) {
 		if _, err := s.Chats.Chat(ctx, owner, "trip"); !errors.Is(err, memory.NotFound) {
 			t.Errorf("the deleted chat: %v", err)
 		}
-		noError(t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: gone.Run}, her))
+		noError(t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{RunID: gone.Run}, her))
 		if chat := try(s.Chats.Chat(ctx, owner, "trip")).orFail(t); chat.MessageCount != 4 {
 			t.Errorf("it is back with %d messages, want 4", chat.MessageCount)
 		}
@@ -151,7 +151,7 @@ func TestChatsAreEditedAndUndone(t *testing.T) {
 			t.Errorf("edited: %+v", edited)
 		}
 		last := try(s.Store.Changes(ctx, owner, memory.ChangeQuery{Limit: 1})).orFail(t).Changes[0]
-		noError(t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: last.Run}, her))
+		noError(t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{RunID: last.Run}, her))
 		if back := try(s.Chats.Chat(ctx, owner, chat.ID)).orFail(t); back.Title != "A title" || back.Rules != "" {
 			t.Errorf("undone: %+v", back)
 		}

@@ -20,7 +20,7 @@ func TestLongMessagesAreStoredCut(t *testing.T) {
 	const most = 4 << 10
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.MaxText = most
+		r.Opts.MaxTextBytes = most
 		question, reply := "I live in Lisbon. "+strings.Repeat("ä—word ", 4000), "Noted. "+strings.Repeat("blah ", 4000)
 		ask := func(messages ...string) {
 			t.Helper()
@@ -62,7 +62,7 @@ func TestSecretAtTheCutIsRedacted(t *testing.T) {
 	for at := most - 300; at < most+10; at += 7 {
 		r := newRig(t, stores["inmem"])
 		ctx := context.Background()
-		r.Opts.MaxText = most
+		r.Opts.MaxTextBytes = most
 		words := strings.Repeat("x ", at/2) + "sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78 " + strings.Repeat("word ", 4000)
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"`+words+`"}]`), ChatID: "c"})
 		x.RecordQuestion(ctx)

@@ -66,7 +66,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 				ids[i] = f.ID
 			}
 			atOnce(t, r, func(e *Engine, i int) error {
-				return errOf(e.Curate.EditFact(ctx, corrected, ids[i], curate.Edit{Content: &homes[i]}, person))
+				return errOf(e.Curate.EditFact(ctx, corrected, ids[i], curate.FactEdit{Content: &homes[i]}, person))
 			})
 			live(t, r, corrected)
 
@@ -106,7 +106,7 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 			done.Go(func() {
 				<-begin
 				category := fmt.Sprint("place ", i)
-				_, errs[i] = engines[i%len(engines)].Curate.EditFact(ctx, ana, f.ID, curate.Edit{Category: &category}, person)
+				_, errs[i] = engines[i%len(engines)].Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Category: &category}, person)
 			})
 		}
 		close(begin)

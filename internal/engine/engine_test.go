@@ -59,7 +59,7 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 		before := r.Time()
 		r.clock.Advance(time.Hour)
 		words := "Ana's favourite tea is sencha"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her))
 		if got := r.ask(t, ana, "favourite tea", memory.At{}); !slices.Equal(got, []string{words}) {
 			t.Errorf("now: %q, want %q", got, words)
 		}

@@ -240,7 +240,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	case 8:
 		if f, ok := one(); ok {
 			words := "Ana owns another " + word
-			_, err = r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her)
+			_, err = r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words, Category: &words}, her)
 		}
 	case 9:
 		if f, ok := one(); ok {

@@ -92,18 +92,20 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			}
 			other := "User lives in Lima"
 			for what, try := range map[string]func() error{
-				"undo the erasure": func() error { return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: erased.Run}, author)) },
+				"undo the erasure": func() error { return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: erased.Run}, author)) },
 				"undo what wrote it": func() error {
-					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run}, author))
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: written.Changes[0].Run}, author))
 				},
 				"undo what wrote it, cascade": func() error {
-					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, Cascade: true}, author))
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: written.Changes[0].Run, Cascade: true}, author))
 				},
 				"see what that would be": func() error {
-					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, DryRun: true}, author))
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: written.Changes[0].Run, DryRun: true}, author))
 				},
 				"restore it": func() error { _, err := s.Curate.Restore(ctx, ana, oslo, "", author); return err },
-				"edit it":    func() error { return errOf(s.Curate.EditFact(ctx, ana, oslo, curate.Edit{Content: &other}, author)) },
+				"edit it": func() error {
+					return errOf(s.Curate.EditFact(ctx, ana, oslo, curate.FactEdit{Content: &other}, author))
+				},
 			} {
 				if err := try(); !errors.Is(err, memory.Conflict) {
 					t.Errorf("%s: %v, want a conflict", what, err)

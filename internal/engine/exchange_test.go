@@ -121,7 +121,7 @@ func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
 		var told retrieve.PromptMemory
-		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.ReplyListener{
 			OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(string) {},
 		}))
 		if system := m.last(t)[0].Content; strings.Count(system, briefly) != 1 || !strings.Contains(system, "allergic to peanuts") {

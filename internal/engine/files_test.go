@@ -142,7 +142,7 @@ func TestBothSidesOfAnEditAreKept(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		fact := f.wrote("User plays chess")
 		pinned := memory.CoreAlways
-		noError(f.t)(f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile))
+		noError(f.t)(f.Curate.EditFact(context.Background(), ana, fact.ID, curate.FactEdit{Core: &pinned}, files.ByFile))
 		f.must(f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays go" }))
 		if got := f.is(fact.ID); got.Content != "User plays go" || !got.Pinned() {
 			f.t.Errorf("the fact is %+v", got)
@@ -176,7 +176,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		if c := f.last(fact.ID); f.is(fact.ID).Status != memory.Active || c.Action != memory.ActionRestore {
 			f.t.Errorf("it is %s by %s", f.is(fact.ID).Status, c.Action)
 		}
-		if _, err := f.Curate.Undo(ctx, ana, curate.UndoRequest{Run: f.last(fact.ID).Run}, files.ByFile); err != nil {
+		if _, err := f.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: f.last(fact.ID).Run}, files.ByFile); err != nil {
 			f.t.Errorf("undo: %v", err)
 		}
 		f.must(f.rewords(f.is(fact.ID), func(n *memory.Fact) { n.Tags = []string{"game"} })) // among what is deleted

@@ -122,7 +122,7 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 		},
 		"edited": func(r *rig, f memory.Fact) error {
-			return errOf(r.Curate.EditFact(context.Background(), ana, f.ID, curate.Edit{Content: ptr("The cellar holds nougat")}, her))
+			return errOf(r.Curate.EditFact(context.Background(), ana, f.ID, curate.FactEdit{Content: ptr("The cellar holds nougat")}, her))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {

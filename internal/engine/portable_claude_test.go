@@ -81,7 +81,7 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 					t.Errorf("a tree: %q, want %q", tree, want)
 				}
 				again := r.bring(t, ana, transfer.ImportOptions{Format: format, Project: "p"}, claudeExport)
-				if again.Added != (transfer.Tally{}) || again.There.Turns != 6 || again.Conflicting > 0 {
+				if again.Added != (transfer.Tally{}) || again.Existing.Turns != 6 || again.Conflicting > 0 {
 					t.Errorf("again: %+v", again)
 				}
 			})
@@ -97,7 +97,7 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	whole := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, claudeExport)
-	if whole.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || whole.There.Turns != 3 {
+	if whole.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || whole.Existing.Turns != 3 {
 		t.Errorf("the whole of it afterwards: %+v", whole)
 	}
 }
@@ -132,7 +132,7 @@ func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 			t.Errorf("%q, want %q", said, want)
 		}
 		again := r.bring(t, ana, transfer.ImportOptions{}, chatLines)
-		if again.Added != (transfer.Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
+		if again.Added != (transfer.Tally{}) || again.Existing.Turns != 4 || again.Conflicting > 0 {
 			t.Errorf("again: %+v", again)
 		}
 	})

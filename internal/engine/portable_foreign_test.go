@@ -56,7 +56,7 @@ func TestAChatOfChatGPTComesAsItWasSaid(t *testing.T) {
 			t.Errorf("turns: %q, want %q", got, want)
 		}
 		again := r.bring(t, ana, transfer.ImportOptions{Format: portable.ChatGPT}, chatGPTExport)
-		if again.Added != (transfer.Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
+		if again.Added != (transfer.Tally{}) || again.Existing.Turns != 4 || again.Conflicting > 0 {
 			t.Errorf("again: %+v", again)
 		}
 	})
@@ -121,7 +121,7 @@ func TestWordsThatAPersonAddsToAPageAreNewFacts(t *testing.T) {
 	page := r.whole(t, ana, transfer.ExportOptions{Format: portable.Markdown})
 	page = strings.Replace(page, "### Other\n", "### Other\n\n- User plays go as well\n\n### music\n- User sings\n\n## My own notes\n- not a fact\n", 1)
 	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Markdown}, page)
-	if out.Added.Facts != 2 || out.There.Facts != 1 || out.Conflicting > 0 {
+	if out.Added.Facts != 2 || out.Existing.Facts != 1 || out.Conflicting > 0 {
 		t.Errorf("%+v", out)
 	}
 	if got := r.contents(t, ana, memory.Query{Category: "music"}); !slices.Equal(got, []string{"User sings"}) {

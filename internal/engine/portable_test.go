@@ -212,8 +212,8 @@ func TestTwiceEqualsOnce(t *testing.T) {
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the second import changed memory:\n%s", lineDiff(before, after))
 		}
-		if again.Added != (transfer.Tally{}) || again.There != first.Added || first.Added.Contexts < 10 || again.Conflicting > 0 {
-			t.Errorf("again: added %+v, there %+v, conflicts %v; want nothing added and %+v there", again.Added, again.There, again.Conflicts, first.Added)
+		if again.Added != (transfer.Tally{}) || again.Existing != first.Added || first.Added.Contexts < 10 || again.Conflicting > 0 {
+			t.Errorf("again: added %+v, there %+v, conflicts %v; want nothing added and %+v there", again.Added, again.Existing, again.Conflicts, first.Added)
 		}
 	})
 }
@@ -295,7 +295,7 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 		f, g := r.note(t, ana, "User plays chess"), r.note(t, ana, "User has a cat")
 		file := r.whole(t, ana, transfer.ExportOptions{})
 		words := "User plays go"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her))
 		noError(t)(r.Curate.Forget(ctx, ana, []string{g.ID}, "asked", her))
 		before := r.taken(t, ana, transfer.ExportOptions{})
 		out := r.bring(t, ana, transfer.ImportOptions{}, file)
@@ -349,7 +349,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 					t.Errorf("dry run %v: conflicts: %s, want %q named", dry, text, want)
 				}
 			}
-			if out.There.Contexts != 1 || out.Added != (transfer.Tally{}) || out.Conflicting != 7 {
+			if out.Existing.Contexts != 1 || out.Added != (transfer.Tally{}) || out.Conflicting != 7 {
 				t.Errorf("dry run %v: %+v, want one context there, nothing added and 7 conflicts", dry, out)
 			}
 		}
@@ -436,7 +436,7 @@ func TestCutOffMidwayItGoesOnWhereItEnded(t *testing.T) {
 			}
 		}
 		out := r.bring(t, ana, transfer.ImportOptions{Learn: true}, file)
-		if out.Conflicting+out.Broken+out.Duplicates > 0 || out.There.Facts == 0 || out.Added.Facts == 0 {
+		if out.Conflicting+out.Broken+out.Duplicates > 0 || out.Existing.Facts == 0 || out.Added.Facts == 0 {
 			t.Errorf("%+v; want some there, some added and nothing else", out)
 		}
 		if got, want := r.taken(t, ana, transfer.ExportOptions{}), source.taken(t, ana, transfer.ExportOptions{}); got != want {

@@ -94,7 +94,7 @@ func TestEditedRequestIsNotGivenWhatItReplaces(t *testing.T) {
 
 // TestHistoryThatNobodySawIsNotRecalled: a chat that was cloned from somebody else's.
 func TestHistoryThatNobodySawIsNotRecalled(t *testing.T) {
-	for name, want := range map[core.History]bool{core.AlignHistory: false, core.RecallHistory: true} {
+	for name, want := range map[core.HistoryPolicy]bool{core.AlignHistory: false, core.RecallHistory: true} {
 		r := newRig(t, stores["sqlite"])
 		r.Opts.History = name
 		c := &client{r: r, id: "clone", history: []string{"I have diabetes, what may I eat?", "Many vegetables are fine for people with diabetes."}}
@@ -119,7 +119,7 @@ func TestClientsIDsSayWhatAMessageFollows(t *testing.T) {
 			return func(in *exchange.Incoming) {
 				in.AnswerID = answer
 				if parent != "" {
-					in.AfterTurn, in.FirstMessage = r.Exchange.PointAfterAnswer(t.Context(), ana, parent).TurnID, in.Chat.LastUser()
+					in.AfterTurnID, in.FirstMessageIndex = r.Exchange.PointAfterAnswer(t.Context(), ana, parent).TurnID, in.Chat.LastUser()
 				}
 			}
 		}

@@ -22,10 +22,10 @@ func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 	long := strings.Repeat("é", 400) + " tail"
 	var a query.RelatedMemory
 	for i := range 12 {
-		a.Recent = append(a.Recent, memory.Turn{Role: memory.RoleUser, Content: fmt.Sprintf("%02d %s", i, long)})
+		a.RecentTurns = append(a.RecentTurns, memory.Turn{Role: memory.RoleUser, Content: fmt.Sprintf("%02d %s", i, long)})
 		a.Summaries = append(a.Summaries, memory.Summary{Text: "- a\n- b " + long})
-		a.Profile = append(a.Profile, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
-		a.Similar = append(a.Similar, memory.Hit{
+		a.ProfileEntries = append(a.ProfileEntries, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
+		a.SimilarTurns = append(a.SimilarTurns, memory.Hit{
 			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: retrieve.SimilarityPart, Value: 0.512}},
 			Replacements: []memory.Fact{{Content: "User lives in Faro"}},
 		})
@@ -67,18 +67,18 @@ func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
-	r.Opts.Threshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
+	r.Opts.ScoreThreshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
 		noError(t)(r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "a", Text: said}, nil))
 	}
 	got, err := r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "b", Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || len(got.Related.Similar) != 1 || got.Related.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Related.Similar[0]) < 0.45 {
-		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Related.Similar, err)
+	if err != nil || len(got.Related.SimilarTurns) != 1 || got.Related.SimilarTurns[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Related.SimilarTurns[0]) < 0.45 {
+		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Related.SimilarTurns, err)
 	}
 	got, err = r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
-	if err != nil || len(got.Related.Similar) != 0 {
-		t.Errorf("like a question about nothing known is %+v, %v", got.Related.Similar, err)
+	if err != nil || len(got.Related.SimilarTurns) != 0 {
+		t.Errorf("like a question about nothing known is %+v, %v", got.Related.SimilarTurns, err)
 	}
 	// With a model's vectors it is the cosine.
 	hits := []memory.Hit{{Why: memory.Why{{Name: "vector", Value: 0.6}, {Name: "relevance", Value: 0.1}}}, {Why: memory.Why{{Name: "vector", Value: -0.2}}}}
@@ -149,7 +149,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 	// Paused memory is not read.
 	noError(t)(r.SetPause(ctx, ana, core.PauseMemory, "", memory.Author{}))
 	got, err = r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "s", Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || got.NeedsMemory || len(got.Related.Recent) > 0 || got.Reason != "memory is paused" {
+	if err != nil || got.NeedsMemory || len(got.Related.RecentTurns) > 0 || got.Reason != "memory is paused" {
 		t.Errorf("paused: %+v, %v", got, err)
 	}
 }

@@ -66,7 +66,7 @@ func TestFactsAreFoundByTheirTags(t *testing.T) {
 			t.Errorf("%s: %v, want what is tagged so", question, got)
 		}
 	}
-	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her))
+	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.FactEdit{Tags: &[]string{"baking"}}, her))
 	for question, want := range map[string]int{"recipes": 0, "baking": 1} {
 		if got := r.ask(t, ana, question, memory.At{}); len(got) != want {
 			t.Errorf("%s, tagged otherwise by now: %v, want %d", question, got, want)

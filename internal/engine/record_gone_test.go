@@ -220,7 +220,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		again := r.second(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{})
-		to := chats.Listener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
+		to := chats.ReplyListener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
 		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
 		client, hangUp := context.WithCancel(t.Context())
 		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {

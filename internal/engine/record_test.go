@@ -208,9 +208,9 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User drinks oolong tea")
 		words := "User drinks sencha tea"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her))
 		page := try(r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})).orFail(t)
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: page.Changes[0].Run}, her))
 		noError(t)(r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.IndexItem) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
 				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)

@@ -34,7 +34,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		next := &alike{name: "next"}
 		after, owners := threeOf(t, r, &alike{name: "old"}, next, 4)
 		all, err := after.Vectors.ReembedAll(ctx, true, "")
-		if want := (vectors.TotalProgress{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
+		if want := (vectors.TotalProgress{EmbedProgress: vectors.EmbedProgress{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
 			t.Errorf("dry run: %+v, %v; want %+v", all, err, want)
 		}
 		if queued, err := after.Store.Jobs(ctx, ana); err != nil || slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
@@ -61,7 +61,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		noError(t)(after.give(ctx))
 		for range 2 { // looked at, and as it is known
 			all, err = after.Vectors.ReembedAll(ctx, true, "")
-			if want := (vectors.TotalProgress{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
+			if want := (vectors.TotalProgress{EmbedProgress: vectors.EmbedProgress{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
 				t.Errorf("at the end: %+v, %v; want %+v", all, err, want)
 			}
 		}
@@ -87,14 +87,14 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		noError(t)(after.Vectors.ReembedAll(ctx, false, ""))
 		noError(t)(after.give(ctx))
 		for _, dry := range []bool{true, false} {
-			if got, err := after.Vectors.Prune(ctx, dry, ana); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
+			if got, err := after.Vectors.Prune(ctx, dry, ana); err != nil || !slices.Equal(got, []vectors.PrunedVectors{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
 			}
 		}
 		if got, err := after.Vectors.Prune(ctx, false, ana); err != nil || len(got) != 0 {
 			t.Errorf("again: %+v, %v; want nothing left", got, err)
 		}
-		if got, err := after.Vectors.PruneAll(ctx, false); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 2, Count: 10}}) {
+		if got, err := after.Vectors.PruneAll(ctx, false); err != nil || !slices.Equal(got, []vectors.PrunedVectors{{Model: was, Owners: 2, Count: 10}}) {
 			t.Errorf("of all: %+v, %v; want the other two's 10", got, err)
 		}
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 {
@@ -199,7 +199,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 						break
 					}
 					words := fmt.Sprintf("Ana's tea is oolong of lot %d", random.Int64())
-					f := try(on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)).orFail(t)
+					f := try(on.Curate.EditFact(ctx, ana, facts[i].ID, curate.FactEdit{Content: &words}, her)).orFail(t)
 					facts[i] = f
 				case "switch": // which is a start with another setting
 					at = random.IntN(len(models))

@@ -69,8 +69,8 @@ func again(t *testing.T, store memory.Store, clock *memtest.Clock, by memory.Emb
 	ix := index.New(store, index.Options{Model: by.Fingerprint(), OnMissingVectors: func(owner memory.Owner, n int) { e.Vectors.QueueMissing(owner, n) }})
 	e = New(core.Parts{
 		Store: store, Searcher: ix, Embedder: by, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() { woken <- struct{}{} },
-	}, core.Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20})
+		Log: slog.New(slog.DiscardHandler), Now: clock.Now, WakeJobRunner: func() { woken <- struct{}{} },
+	}, core.Options{TopK: 8, BlockTokens: 1500, ScoreThreshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: 1 << 20})
 	t.Cleanup(func() {
 		e.Close()
 		noError(t)(ix.Close())
@@ -228,7 +228,7 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 		next.fails = func([]string) error {
 			next.fails = nil
 			words := "Ana's tea is sencha"
-			_, err := after.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her)
+			_, err := after.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her)
 			return err
 		}
 		noError(t)(after.Vectors.Reembed(ctx, ana, false, ""))

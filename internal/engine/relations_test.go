@@ -55,11 +55,11 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 		if _, ties, _ := walk(1, 9); ties != 1 {
 			t.Errorf("after one ended there are %d", ties)
 		}
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: ended.Run}, author))
 		if _, ties, _ := walk(1, 9); ties != 2 {
 			t.Errorf("after the undo there are %d", ties)
 		}
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: made.Run, Cascade: true}, author))
 		if back, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
 			t.Errorf("made anew: %+v, %v", back, err)
 		}
@@ -105,14 +105,14 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 		if same := set("Europe/Lisbon"); same.Run != "" {
 			t.Errorf("the same value is written again: %+v", same)
 		}
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: moved.Run}, author))
 		is("timezone=Europe/Berlin;")
 		dropped := try(r.RetireProfileEntry(ctx, ana, "timezone", author)).orFail(t)
 		is("")
 		if _, err := r.RetireProfileEntry(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 			t.Errorf("dropped twice: %v", err)
 		}
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: dropped.Run}, author))
 		is("timezone=Europe/Berlin;")
 		noError(t)(r.RetireProfileEntry(ctx, ana, "timezone", author))
 		set("Asia/Tokyo")

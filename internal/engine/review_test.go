@@ -33,7 +33,7 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 			if f := try(s.Fact(ctx, ana, doubted.ID)).orFail(t); f.Confidence != 1 || f.Status != memory.Active {
 				t.Errorf("approved as %q it is %s and %v sure, want active and 1", better, f.Status, f.Confidence)
 			}
-			noError(t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
+			noError(t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: receipt.Run}, her))
 			if f := try(s.Fact(ctx, ana, doubted.ID)).orFail(t); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
 				t.Errorf("undone it is %s, %v sure and says %q, want it as it was: %+v", f.Status, f.Confidence, f.Content, doubted)
 			}

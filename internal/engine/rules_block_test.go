@@ -20,15 +20,15 @@ func TestABlocksFrontIsNotLearned(t *testing.T) {
 	o := learn.GuardOptions{FenceBegin: recall.FenceOpen, FenceEnd: recall.FenceClose}
 	for name, c := range map[string]struct {
 		said  string
-		given *learn.Injected
+		given *learn.InjectedMemories
 		want  []string
 	}{
 		"fenced":                   {block + "\nI play the cello.", nil, []string{"I play the cello."}},
 		"fenced, in the middle":    {"I play\n" + block + "\nthe cello.", nil, []string{"I play the cello."}},
-		"pasted without its fence": {bare, learn.NewInjected(block), nil},
-		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewInjected(block), nil},
+		"pasted without its fence": {bare, learn.NewInjectedMemories(block), nil},
+		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewInjectedMemories(block), nil},
 	} {
-		o.InjectedUpTo = func(int) *learn.Injected { return c.given }
+		o.InjectedUpTo = func(int) *learn.InjectedMemories { return c.given }
 		var got []string
 		for _, s := range learn.Guard([]memory.Turn{memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, c.said)}, o) {
 			got = append(got, strings.Join(strings.Fields(s.Text), " "))

@@ -132,7 +132,7 @@ func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 
 func TestForgettingIsNotAskedByRules(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(core.RecallRules{SmallSetSize: 50, Fallback: retrieve.FallbackEmpty, BootstrapBelow: 50})
+		r.rule(core.RecallRules{SmallSetSize: 50, Fallback: retrieve.FallbackEmpty, BootstrapBelowFacts: 50})
 		r.note(t, memory.Global(memory.DefaultNamespace), "Everybody drinks water")
 		r.note(t, ana, "User plays the cello")
 		for _, query := range []string{"water", "the moon landing"} {
@@ -193,7 +193,7 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const printer = "The office printer stands on the third floor"
-		r.rule(core.RecallRules{BootstrapBelow: 5, Reach: retrieve.ReachConversation})
+		r.rule(core.RecallRules{BootstrapBelowFacts: 5, Reach: retrieve.ReachConversation})
 		noError(t)(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)))
 		q := retrieve.Question{Text: "Where is the printer?"}
 		for i, p := range pets {
@@ -240,7 +240,7 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 
 func TestASmallSetAndThePoolGoTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(core.RecallRules{SmallSetSize: 5, BootstrapBelow: 5})
+		r.rule(core.RecallRules{SmallSetSize: 5, BootstrapBelowFacts: 5})
 		r.note(t, memory.Global(memory.DefaultNamespace), "The office printer stands on the third floor")
 		r.note(t, ana, "User plays the cello")
 		found := r.chat(t, retrieve.Question{Text: "Where is the printer?"})
@@ -402,7 +402,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		r.note(t, ana, "User "+dog)
 		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User " + cello, Core: memory.CoreAlways}, her))
 		whole := r.Parts
-		rules := core.RecallRules{SmallSetSize: 1, BootstrapBelow: 5, Fallback: retrieve.FallbackError}
+		rules := core.RecallRules{SmallSetSize: 1, BootstrapBelowFacts: 5, Fallback: retrieve.FallbackError}
 		for name, c := range map[string]struct {
 			breaks func()
 			want   []string // in the block

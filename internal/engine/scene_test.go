@@ -151,10 +151,10 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
 	e := New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(),
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, Wake: func() {},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, WakeJobRunner: func() {},
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, LearnModel: "m", LearnByRules: true, MaxText: 1 << 20,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: core.AfterExchange, LearnModel: "m", LearnByRules: true, MaxTextBytes: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -342,7 +342,7 @@ func (s *scene) step(line string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: page.Changes[0].Run}, author)
+		_, err = s.Curate.Undo(ctx, owner, curate.UndoRequest{RunID: page.Changes[0].Run}, author)
 		return err
 	case "expect":
 		return s.expect(ctx, name, rest)
@@ -379,7 +379,7 @@ func (s *scene) set(key, value string) error {
 	}
 	o := &s.Opts
 	into := map[string]any{
-		"review.confidence": &o.Learn.Review.Confidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,
+		"review.confidence": &o.Learn.Review.MinConfidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,
 		"upkeep.user": &o.Learn.Upkeep.UserLimit, "upkeep.conversation": &o.Learn.Upkeep.ConversationLimit,
 		"learn.after": &o.LearnAfter, "learn.assistant": &o.LearnFromAssistant, "learn.personal": &o.Learn.RedactPersonal,
 		"learn.every": &o.Learn.MessagesPerLesson, "learn.exchanges": &o.Learn.FirstExchange, "learn.idle": &o.Learn.IdleTime,
@@ -446,7 +446,7 @@ func (s *scene) correct(ctx context.Context, owner memory.Owner, words string, a
 	if err != nil || len(page.Memories) != 1 {
 		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
 	}
-	_, err = s.Curate.EditFact(ctx, owner, page.Memories[0].ID(), curate.Edit{Content: &after}, author)
+	_, err = s.Curate.EditFact(ctx, owner, page.Memories[0].ID(), curate.FactEdit{Content: &after}, author)
 	return err
 }
 

@@ -27,7 +27,7 @@ func (r *rig) offer(t *testing.T, id string) {
 // reword gives a fact of Ana's other words and lets jobs run, without anybody's consent.
 func (r *rig) reword(t *testing.T, id, words string, author memory.Author) {
 	t.Helper()
-	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, author))
+	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.FactEdit{Content: &words}, author))
 	r.jobs(t)
 }
 
@@ -92,7 +92,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); !strings.Contains(got, "shared by ana: The backend runs on Bun") {
 			t.Errorf("Ben's prompt has %q, want the fact and who shared it", got)
 		}
-		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: approved.Run}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{RunID: approved.Run}, him))
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben, f.Content)
 
@@ -104,7 +104,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
-		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: rejected.Run}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{RunID: rejected.Run}, him))
 		r.wantWaiting(t, ben, f.Content)
 	})
 }
@@ -123,7 +123,7 @@ func TestSharedFactIsJudgedAsItWasSeen(t *testing.T) {
 			t.Errorf("approved in other words: %v, want invalid", err)
 		}
 		words := "The shop opens at ten"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her))
 		if err := judge(curate.Judgement{Action: memory.ActionApprove}); !errors.Is(err, memory.Conflict) {
 			t.Errorf("approved between the edit and its job: %v, want a conflict", err)
 		}
@@ -146,7 +146,7 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		r.offer(t, f.ID)
 		r.decide(t, memory.ActionApprove, f.ID)
 		tags := []string{"shop"}
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Tags: &tags}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Tags: &tags}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, f.Content) // it says the same
 
@@ -164,7 +164,7 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		receipt := try(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)).orFail(t)
 		r.jobs(t)
 		r.wantSeen(t, ben)
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: receipt.Run}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, node)
 		r.wantWaiting(t, ben)
@@ -200,7 +200,7 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 		},
 		"steering": func(t *testing.T, r *rig, id string) error {
 			words := steering
-			_, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her)
+			_, err := r.Curate.EditFact(context.Background(), ana, id, curate.FactEdit{Content: &words}, her)
 			return err
 		},
 		"erased": func(t *testing.T, r *rig, id string) error {

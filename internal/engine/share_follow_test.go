@@ -17,7 +17,7 @@ import (
 // edit gives a fact of Ana's other words.
 func (r *rig) edit(t *testing.T, id, words string) {
 	t.Helper()
-	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her))
+	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.FactEdit{Content: &words}, her))
 	r.settle(t)
 }
 
@@ -62,7 +62,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		if with, err := r.Share.Receivers(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("shared with %v, %v; want Ben, who may bring it back", with, err)
 		}
-		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{RunID: hidden.Run, Cascade: true}, him))
 		r.wantSeen(t, ben, f.Content)
 		r.share(t, f.ID, "user/ben", false)
 	})
@@ -153,7 +153,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		if err != nil || changes[0].Action != memory.ActionReplace {
 			t.Fatalf("the last change is %+v, %v", changes[0], err)
 		}
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: changes[0].Run}, her))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{RunID: changes[0].Run}, her))
 		r.settle(t)
 		r.wantSeen(t, ben, next.Content)
 	})

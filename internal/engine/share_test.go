@@ -91,9 +91,9 @@ func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		hidden := try(r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him)).orFail(t)
 		words := "The door code is kept by Yan"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words}, her))
 		r.settle(t)
-		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{RunID: hidden.Run}, him))
 		r.wantSeen(t, ben) // he never saw these words
 		r.acceptAll(t)
 		r.wantSeen(t, ben, words)
@@ -287,7 +287,7 @@ func (c crossing) play(steps int) {
 			}
 		case n == 4:
 			words := fmt.Sprintf("Item %d of %s is number %d", step, f.home.Name(), c.rand.IntN(1000))
-			if _, err = c.Curate.EditFact(ctx, owner, id, curate.Edit{Content: &words}, author); err == nil {
+			if _, err = c.Curate.EditFact(ctx, owner, id, curate.FactEdit{Content: &words}, author); err == nil {
 				f.words = words
 			}
 			if (err == nil) != (owner == f.home && f.active) {

@@ -17,7 +17,7 @@ func TestSpendingStopsLearningForTheDay(t *testing.T) {
 		ctx := context.Background()
 		r.llm = memtest.NewLLM(memtest.ScriptLine{Text: "NOTHING", Reusable: true})
 		r.LLM = r.llm
-		r.Opts.Learn.Spending = core.Spending{InputPrice: 1e6, OutputPrice: 2e6, DailyTokenLimit: 1}
+		r.Opts.Learn.Spending = core.LearningBudget{InputPrice: 1e6, OutputPrice: 2e6, DailyTokenLimit: 1}
 		p := memory.Prompt{Name: "extract", System: "What is there to know?", User: "I like tea."}
 		for i := range 2 {
 			_, err := r.Lessons.Complete(ctx, ana, p)

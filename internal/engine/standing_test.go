@@ -61,7 +61,7 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 		if got := asks(); !strings.Contains(got, "brief") {
 			t.Fatalf("given %q, want %q", got, brief.Content)
 		}
-		noError(t)(r.Curate.EditFact(context.Background(), ana, brief.ID, curate.Edit{Content: new("User wants verbose answers")}, her))
+		noError(t)(r.Curate.EditFact(context.Background(), ana, brief.ID, curate.FactEdit{Content: new("User wants verbose answers")}, her))
 		if got := asks(); !strings.Contains(got, "verbose") || strings.Contains(got, "brief") {
 			t.Errorf("given %q after an edit", got)
 		}

@@ -121,7 +121,7 @@ func (r *rig) keptNothing(t *testing.T, p retrieve.PromptMemory, id string) {
 // TestChannelsNeverWriteMemory: not even where the request asks for it, and they read it only
 // where that is allowed.
 func TestChannelsNeverWriteMemory(t *testing.T) {
-	for setting, reads := range map[core.Channels]bool{"": false, core.ChannelsOff: false, core.ChannelsRead: true} {
+	for setting, reads := range map[core.ChannelAccess]bool{"": false, core.ChannelsOff: false, core.ChannelsRead: true} {
 		for _, mode := range []string{"", chatapi.ModeRead, chatapi.ModeReadWrite, chatapi.ModeWrite, chatapi.ModeOff} {
 			for name, in := range map[string]exchange.Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: chatapi.Extras{ID: "channel:c1"}}} {
 				t.Run(fmt.Sprintf("%q, mode %q, %s", setting, mode, name), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr("Answer in one sentence.")})
 		var told retrieve.PromptMemory
 		_, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
-			replies("Yes.").talk, chats.Listener{OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(string) {}})
+			replies("Yes.").talk, chats.ReplyListener{OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(string) {}})
 		trace := try(s.Traces.Trace(context.Background(), ana, told.TraceID)).orFail(t)
 		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
 			t.Errorf("the trace says %q, %v; the chat was given %q", got, err, told.Block)

@@ -33,7 +33,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 		t.Run(strings.ReplaceAll(to, "/", " "), func(t *testing.T) {
 			inFolders(t, func(t *testing.T, r *rig, dir string) {
 				ctx := context.Background()
-				r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelow = []string{"team"}, 3
+				r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelowFacts = []string{"team"}, 3
 				f := r.note(t, ana, "The cellar holds marzipan")
 				r.share(t, f.ID, to, false)
 				noError(t)(r.Curate.Remember(ctx, ben, curate.FactInput{Content: "Ben carves granite"}, him))

@@ -24,21 +24,21 @@ type applicant struct {
 	trials, learns int
 	sizes          []int // messages of each lesson
 	silentFor      int   // it is silent for more messages than these; 0: never
-	kept           []learn.Trial
+	kept           []learn.TrialResult
 }
 
-func (m *applicant) Trial(model string) (learn.Trial, bool) {
+func (m *applicant) Trial(model string) (learn.TrialResult, bool) {
 	for _, is := range m.kept {
 		if is.Model == model {
 			return is, true
 		}
 	}
-	return learn.Trial{}, false
+	return learn.TrialResult{}, false
 }
 
 func (m *applicant) ChosenModel() string { return "m" }
 
-func (m *applicant) StoreTrial(is learn.Trial) { m.kept = []learn.Trial{is} }
+func (m *applicant) StoreTrial(is learn.TrialResult) { m.kept = []learn.TrialResult{is} }
 
 func (m *applicant) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	if strings.Contains(p.User, "Max Power") {
@@ -103,7 +103,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 		if !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("%q wait", waits)
 		}
-		if len(m.kept) != 1 || m.kept[0].Model != "m" || m.kept[0].Passed || !strings.Contains(m.kept[0].Why, "0 of 4") {
+		if len(m.kept) != 1 || m.kept[0].Model != "m" || m.kept[0].Passed || !strings.Contains(m.kept[0].Explanation, "0 of 4") {
 			t.Errorf("kept are %+v", m.kept)
 		}
 		m.ops = []string{op("User collects old maps", "old maps are back")} // said again by who is not believed
@@ -182,7 +182,7 @@ func TestASilentModelReadsFewerMessages(t *testing.T) {
 func TestADistrustedModelSumsUpNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Summary = core.Summaries{EveryExchanges: 1}
+		r.Opts.Learn.Summary = core.SummaryOptions{EveryExchanges: 1}
 		m := &applicant{trial: copies, ops: []string{op("User's nephew Ozwick plays the zither", "those old maps of mine pile up")}}
 		tryFirst(r, m)
 		active, _ := r.learnsFrom(t, "c", "I live in Berlin.", "Those old maps of mine pile up.", "I want to buy a plan chest by Friday.")

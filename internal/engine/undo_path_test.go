@@ -58,10 +58,10 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f := r.note(t, ana, "User drinks oolong tea")
 	words := "User drinks sencha tea"
-	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Content: &words}, her))
+	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.FactEdit{Content: &words}, her))
 	page := try(r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 	r.Store = lightened{r.Store}
-	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
+	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{RunID: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want %v", err, memory.Conflict)
 	}
 	if found, err := r.Store.Get(t.Context(), ana, f.ID); err != nil || len(found) != 1 || found[0].Content() != words {

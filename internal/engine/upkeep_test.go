@@ -57,7 +57,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 
 func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.Opts.Learn.Upkeep = core.Upkeep{HalfLife: 30 * 24 * time.Hour}
+		r.Opts.Learn.Upkeep = core.UpkeepOptions{HalfLife: 30 * 24 * time.Hour}
 		r.learn(t, ana, 0.5, "User likes figs")
 		r.learn(t, ana, 0.9, "User lives in Lisbon")
 		r.note(t, ana, "User is allergic to peanuts")
@@ -77,7 +77,7 @@ func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Upkeep = core.Upkeep{UserLimit: 5, ConversationLimit: 3}
+		r.Opts.Learn.Upkeep = core.UpkeepOptions{UserLimit: 5, ConversationLimit: 3}
 		pinned := true
 		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User is Ana", Core: memory.Pin(pinned)}, her))
 		r.learn(t, ana, 1, "fact number 1", "fact number 2")
@@ -87,7 +87,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: c, Messages: []exchange.Message{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
 			}
 		}
-		would := try(r.Upkeep.PreviewEviction(ctx, ana)).orFail(t)
+		would := try(r.Upkeep.PreviewUpkeep(ctx, ana)).orFail(t)
 		r.tidied(t, ana)
 		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is Ana"}; !slices.Equal(got, want) {
 			t.Errorf("facts: %q, want %q", got, want)
@@ -99,7 +99,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		if len(would) != 6 { // one of each conversation, then two facts and two turns
 			t.Errorf("the dry run names %d that leave, want 6", len(would))
 		}
-		if again, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(again) > 0 {
+		if again, err := r.Upkeep.PreviewUpkeep(ctx, ana); err != nil || len(again) > 0 {
 			t.Errorf("afterwards: %d leave and %v, want none", len(again), err)
 		}
 	})
@@ -108,13 +108,13 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Upkeep = core.Upkeep{UserLimit: 1}
+		r.Opts.Learn.Upkeep = core.UpkeepOptions{UserLimit: 1}
 		talk := exchange.IngestRequest{Conversation: "c", Learn: true}
 		for i := range 3 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
 		}
 		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
-		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
+		if would, err := r.Upkeep.PreviewUpkeep(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}
 		noError(t)(r.work(ctx))

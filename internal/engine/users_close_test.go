@@ -92,7 +92,7 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 		if err != nil || len(marks) != 2 {
 			t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
 		}
-		for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+		for _, u := range []curate.UndoRequest{{RunID: marks[0].Run}, {ChangeID: marks[0].ID}, {RunID: marks[0].Run, Cascade: true}, {RunID: marks[1].Run, Cascade: true}} {
 			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}
@@ -145,7 +145,7 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 		if err != nil || len(shares) != 2 {
 			t.Fatalf("%d changes, %v; want two", len(shares), err)
 		}
-		for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+		for _, u := range []curate.UndoRequest{{RunID: shares[0].Run}, {ChangeID: shares[0].ID}, {RunID: shares[1].Run, Cascade: true}, {RunID: shares[0].Run, DryRun: true}} {
 			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}

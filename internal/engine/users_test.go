@@ -69,7 +69,7 @@ func (r *rig) furnish(t *testing.T) {
 			r.share(t, f.ID, "user/ben", true)
 		case 2:
 			words := "Shelf 2 holds more marzipan"
-			noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her))
+			noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.FactEdit{Content: &words, Category: &words}, her))
 		case 3:
 			noError(t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her))
 		}

@@ -38,7 +38,7 @@ func cosineRig(t *testing.T) (*restarted, *farWords) {
 	plain := newRig(t, stores["inmem"])
 	embedder := &farWords{}
 	r := again(t, plain.Store, plain.clock, embedder)
-	r.Opts.Threshold, r.Opts.RecencyWeight = 0.5, 0
+	r.Opts.ScoreThreshold, r.Opts.RecencyWeight = 0.5, 0
 	r.Opts.Recall = core.RecallRules{Measure: recall.Cosine, Lambda: 1, Fallback: retrieve.FallbackNone}
 	r.teas(t, 4)
 	noError(t)(r.give(t.Context()))
@@ -65,7 +65,7 @@ func TestAFactIsFoundByItsWordsUntilItHasAVector(t *testing.T) {
 		if p := r.chat(t, retrieve.Question{Text: question}); !slices.Contains(contents(p.Hits), fact) {
 			t.Errorf("%q told a chat %q, want %q", question, contents(p.Hits), fact)
 		}
-		if cosine := memtestCosine(question, fact); (cosine >= r.Opts.Threshold) != near {
+		if cosine := memtestCosine(question, fact); (cosine >= r.Opts.ScoreThreshold) != near {
 			t.Fatalf("%q: a cosine of %v", question, cosine)
 		}
 	}
@@ -93,7 +93,7 @@ func TestATurnIsSimilarByItsWordsUntilItHasAVector(t *testing.T) {
 	say("I play the cello.")
 	embedder.Err = nil
 	got, err := r.Query.Query(t.Context(), query.Request{Owner: ana, SessionID: "b", Text: "Do I play the cello?", UseMemory: true}, nil)
-	if similar := contents(got.Related.Similar); err != nil || !slices.Contains(similar, "I play the cello.") {
+	if similar := contents(got.Related.SimilarTurns); err != nil || !slices.Contains(similar, "I play the cello.") {
 		t.Errorf("similar are %q, %v", similar, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestARerankerReadsAFactWithoutAVector(t *testing.T) {
 	r.note(t, ana, "Ana plays the cello")
 	embedder.Err = nil
 	r.Opts.Learn.Scope = core.OfConversation
-	for _, measure := range []recall.Measure{recall.Cosine, recall.Reranker} {
+	for _, measure := range []recall.RelevanceMeasure{recall.Cosine, recall.Reranker} {
 		if r.Opts.Recall.Measure = measure; measure == recall.Reranker {
 			r.Reranker = embedder
 		}

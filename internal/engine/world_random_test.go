@@ -230,9 +230,9 @@ func (w *world) act(person string) (string, error) {
 	case 15, 16:
 		if page, err := w.Changes(ctx, owner, memory.ChangeQuery{Limit: 30}); err == nil && len(page.Changes) > 0 {
 			c := page.Changes[w.random.IntN(len(page.Changes))]
-			u := curate.UndoRequest{Run: c.Run, Cascade: w.random.IntN(2) == 0}
+			u := curate.UndoRequest{RunID: c.Run, Cascade: w.random.IntN(2) == 0}
 			if w.random.IntN(3) == 0 {
-				u.Run, u.Change = "", c.ID
+				u.RunID, u.ChangeID = "", c.ID
 			}
 			undone, err := w.Curate.Undo(ctx, owner, u, author)
 			w.back(person, undone.Changes)

@@ -32,7 +32,7 @@ func ParseSentences(s string) []Sentence {
 	var out []Sentence
 	own := utterance.ParseMessage(s, "").OwnTextAndTasks
 	for _, span := range text.Sentences(s) {
-		out = append(out, sentencesFrom(s, span, strings.TrimSpace(span.Slice(own)) == "")...)
+		out = append(out, splitLongSentence(s, span, strings.TrimSpace(span.Slice(own)) == "")...)
 	}
 	return out
 }
@@ -41,7 +41,7 @@ func ParseSentences(s string) []Sentence {
 const maxSentenceWords = 28
 
 // splitLongSentence returns a sentence with its clauses, or several sentences if the sentence is long.
-func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence) {
+func splitLongSentence(s string, sentence text.Span, isPasted bool) (out []Sentence) {
 	spans := splitClauses(s, sentence)
 	long := len(strings.Fields(sentence.Slice(s))) > maxSentenceWords
 	words := maxSentenceWords

@@ -60,7 +60,7 @@ func seeksInformation(words []string) bool {
 
 // withoutLeadIn returns the words without leading fillers: "hey so …", "ooookay …".
 func withoutLeadIn(words []string) []string {
-	for len(words) > 0 && leadIns.Has(withoutRepeats(words[0])) {
+	for len(words) > 0 && leadIns.Has(withoutRepeatedEnd(words[0])) {
 		words = words[1:]
 	}
 	return words
@@ -111,11 +111,11 @@ func firstClause(s string) string {
 // isGreeting reports whether the words before a comma are a greeting: "hi there", "Dear John".
 func isGreeting(s string) bool {
 	words := text.Words(s)
-	return len(words) > 0 && greetingWords.Has(withoutRepeats(words[0]))
+	return len(words) > 0 && greetingWords.Has(withoutRepeatedEnd(words[0]))
 }
 
 // withoutRepeatedEnd returns a word without repeated final letters: "hey" for "heyyy".
-func withoutRepeats(w string) string {
+func withoutRepeatedEnd(w string) string {
 	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leadIns.Has(w) && !greetingWords.Has(w) {
 		w = w[:len(w)-1]
 	}

@@ -54,7 +54,7 @@ var frequencyAdverbs = lazy.Words("always usually normally typically generally o
 // Predicate parses the verbs at token i. It returns false if the verbs state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
-	if !p.parse(s, i) || p.NextToken > len(s.Tokens) {
+	if !p.parseVerbs(s, i) || p.NextToken > len(s.Tokens) {
 		return p, false
 	}
 	if p.Negation == "not" {
@@ -87,7 +87,7 @@ func (p *Predicate) parseAdverbs(s *Statement, i int) int {
 	return i
 }
 
-func (p *Predicate) parse(s *Statement, i int) bool {
+func (p *Predicate) parseVerbs(s *Statement, i int) bool {
 	i = p.parseAdverbs(s, i)
 	j := p.parseAdverbs(s, i+1)
 	next, isVerb := ParseVerb(s.WordAt(j))

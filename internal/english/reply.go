@@ -46,7 +46,7 @@ func isEmptyClause(clause string, mood Mood) bool {
 		return true
 	}
 	words := text.Words(clause)
-	return deniesKnowledge(words) || creditsUser(words) || momentForm.MatchString(clause) || promisesToRemember(words)
+	return deniesKnowledge(words) || refersToUserWords(words) || momentForm.MatchString(clause) || promisesToRemember(words)
 }
 
 // deniesKnowledge reports whether a clause denies knowledge: "I don't know", "you never said".
@@ -55,7 +55,7 @@ func deniesKnowledge(words []string) bool {
 }
 
 // refersToUserWords reports whether a clause refers to something that the user said: "you told me …".
-func creditsUser(words []string) bool {
+func refersToUserWords(words []string) bool {
 	you := slices.IndexFunc(words, listenerPronouns.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], tellingWords.Has)
 }

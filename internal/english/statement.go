@@ -16,7 +16,7 @@ type Statement struct {
 	// IsRequest is set for a request: "always answer in French".
 	IsRequest bool
 	// IsAfterGreeting is set if a greeting precedes the clause.
-	AfterGreeting bool
+	IsAfterGreeting bool
 	// InheritsSubject is set if the clause omits its subject, which is the subject of the previous statement.
 	InheritsSubject bool
 	// BeginsSentence is set if the clause begins a sentence. People omit "I" there.
@@ -106,7 +106,7 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 			}
 			for _, s := range splitStatements(tokens) {
 				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == MoodRequest
-				s.AfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
+				s.IsAfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
 				if len(s.Tokens) <= maxStatementTokens {
 					out = append(out, s)
 				}
@@ -264,7 +264,7 @@ func isSecondVerb(firstClause, rest []Token) bool {
 }
 
 // firstVerbForm returns the form of the first verb of a clause, or 0.
-func firstVerbForm(tokens []Token) Form {
+func firstVerbForm(tokens []Token) VerbForm {
 	for i, t := range tokens[:min(len(tokens), 6)] {
 		switch w := t.Lower; w {
 		case "am", "do", "have":

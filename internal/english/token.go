@@ -70,21 +70,21 @@ func tokenLength(s string) int {
 // appendContraction appends the word at a span to the tokens; a contraction becomes two tokens.
 func appendContraction(tokens []Token, s string, span text.Span) []Token {
 	first, _ := utf8.DecodeRuneInString(span.Slice(s))
-	low := strings.ReplaceAll(strings.ToLower(span.Slice(s)), "’", "'")
-	add := func(low string, start, end int) {
-		tokens = append(tokens, Token{Span: text.Span{Start: start, End: end}, Lower: low, IsCapitalized: unicode.IsUpper(first)})
+	lowerWord := strings.ReplaceAll(strings.ToLower(span.Slice(s)), "’", "'")
+	add := func(lowerWord string, start, end int) {
+		tokens = append(tokens, Token{Span: text.Span{Start: start, End: end}, Lower: lowerWord, IsCapitalized: unicode.IsUpper(first)})
 	}
-	if two, ok := slurredContractions[low]; ok {
+	if two, ok := slurredContractions[lowerWord]; ok {
 		a, b, _ := strings.Cut(two, " ")
 		add(a, span.Start, span.End)
 		add(b, span.End, span.End)
 		return tokens
 	}
-	base, tail, found := strings.Cut(low, "'")
+	base, tail, found := strings.Cut(lowerWord, "'")
 	cut := span.Start + strings.IndexAny(span.Slice(s), "'’")
 	switch {
 	case !found || base == "":
-		add(low, span.Start, span.End)
+		add(lowerWord, span.Start, span.End)
 	case tail == "t" && strings.HasSuffix(base, "n"):
 		verb := strings.TrimSuffix(base, "n")
 		if whole, ok := negatedStems[base]; ok {
@@ -99,7 +99,7 @@ func appendContraction(tokens []Token, s string, span text.Span) []Token {
 		add(base, span.Start, span.End)
 		tokens[len(tokens)-1].IsPossessive = true
 	default:
-		add(low, span.Start, span.End)
+		add(lowerWord, span.Start, span.End)
 	}
 	return tokens
 }

@@ -10,26 +10,26 @@ import (
 var verbTable string
 
 // VerbClass is the kind of action that a verb expresses. It decides when a statement is worth remembering.
-type Class uint8
+type VerbClass uint8
 
 // The classes of verbs. A verb may have several.
 const (
-	Deed    Class = 1 << iota // worth remembering once done
-	Light                     // worth remembering if stated with a day, a name or a person close to the user
-	Routine                   // worth remembering if done regularly
-	Ongoing                   // worth remembering while it continues
-	Aim                       // worth remembering if the user intends it
-	Idle                      // talk and thought, not worth remembering
+	Deed    VerbClass = 1 << iota // worth remembering once done
+	Light                         // worth remembering if stated with a day, a name or a person close to the user
+	Routine                       // worth remembering if done regularly
+	Ongoing                       // worth remembering while it continues
+	Aim                           // worth remembering if the user intends it
+	Idle                          // talk and thought, not worth remembering
 )
 
-var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
+var classes = map[string]VerbClass{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
 
 // VerbForm is a set of grammatical forms of a verb.
-type Form uint8
+type VerbForm uint8
 
 // The forms of a verb. A word may have several.
 const (
-	Base Form = 1 << iota
+	Base VerbForm = 1 << iota
 	Preterite
 	Participle
 	Gerund
@@ -39,13 +39,13 @@ const (
 // Verb is the analysis of a word as a verb.
 type Verb struct {
 	BaseForm string
-	Form     Form
-	Class    Class
+	Form     VerbForm
+	Class    VerbClass
 }
 
 // verbs returns the verbs of verbs.txt by each of their forms.
 var verbs = sync.OnceValue(func() map[string]Verb {
-	of, irregular := map[string]Class{}, map[string][]string{}
+	of, irregular := map[string]VerbClass{}, map[string][]string{}
 	for line := range strings.SplitSeq(verbTable, "\n") {
 		head, rest, found := strings.Cut(line, ":")
 		switch {
@@ -61,7 +61,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 		}
 	}
 	forms := make(map[string]Verb, 5*len(of))
-	add := func(word, lemma string, f Form) {
+	add := func(word, lemma string, f VerbForm) {
 		v, ok := forms[word]
 		if ok && v.BaseForm != lemma && f == Base { // "found" is a form of "find", and not another verb
 			return

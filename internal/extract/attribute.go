@@ -13,7 +13,7 @@ import (
 // IsSingleValued reports whether an attribute has one value at a time, as "taste:coffee" has. "has:car" may
 // have several values, because people may have several cars.
 func IsSingleValued(attribute string) bool {
-	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
+	return isInList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
@@ -69,9 +69,9 @@ var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
 }{
-	{"health", "illness injury medicine", lazy.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", TermsOfWords)},
-	{"family", "relative partner", lazy.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", TermsOfWords)},
-	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOfWords)},
+	{"health", "illness injury medicine", lazy.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", AllTermSet)},
+	{"family", "relative partner", lazy.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", AllTermSet)},
+	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", AllTermSet)},
 }
 
 // CategoryOf returns the category that a fact's words imply, or "".

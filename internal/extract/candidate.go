@@ -52,8 +52,8 @@ type Candidate struct {
 
 	// Op is a model's operation on the facts in TargetIDs, or "". TargetIDs has short ids from the prompt until
 	// learn.ValidateOperations replaces them by fact ids.
-	Op          Operation
-	Targets     []string
+	Op          FactOperation
+	TargetIDs   []string
 	IsTransient bool // the fact matters only for some days
 
 	// learn.Filter sets these fields from the turn, except that rules set Span and ValidFrom.
@@ -64,9 +64,9 @@ type Candidate struct {
 	ObservedSeq    int64
 	ValidFrom      time.Time
 
-	// Neighbours holds the most similar facts and the facts with the same subject and attribute, best first. The
+	// Neighbors holds the most similar facts and the facts with the same subject and attribute, best first. The
 	// caller fills it after a search.
-	Neighbours []Neighbour
+	Neighbors []Neighbor
 }
 
 // Scope returns the scope of the candidate's fact, given the scope of its turn.
@@ -77,15 +77,15 @@ func (c *Candidate) Scope(turnScope memory.Scope) memory.Scope {
 	return turnScope
 }
 
-// Neighbour is a stored fact that is similar to a candidate.
-type Neighbour struct {
+// Neighbor is a stored fact that is similar to a candidate.
+type Neighbor struct {
 	Fact       memory.Fact
 	Link       *memory.Link // set if the fact belongs to another owner
 	Similarity float64      // cosine with the candidate, 0 to 1
 }
 
 // SharedByUser reports whether another user, instead of a pool, shared the fact.
-func (n Neighbour) SharedByUser() bool {
+func (n Neighbor) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }
 
@@ -99,7 +99,7 @@ func (c *Candidate) IsNewerThan(f *memory.Fact) bool {
 func ObservationOrder(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
 // FactOperation is how a candidate or decision affects a fact: "add", "update" and so on.
-type Operation string
+type FactOperation string
 
 // MinFactLength is the minimum number of letters of a fact.
 const MinFactLength = 10

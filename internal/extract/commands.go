@@ -12,13 +12,13 @@ import (
 )
 
 // ForgetCommand is a request to forget in a user's own words: "forget my old address".
-type Command struct {
-	Object     string // the thing or statement to forget; "" if IsEverything is set
-	Everything bool   // forget everything
+type ForgetCommand struct {
+	Object       string // the thing or statement to forget; "" if IsEverything is set
+	IsEverything bool   // forget everything
 	// ObjectKind is the kind of object in a request that does not mention memory. Such a request counts as a request
 	// to forget only if a stored fact is about the object.
 	ObjectKind ObjectKind
-	// OffTheRecord is set if the request may be the first mention of its object: "don't remember that I
+	// IsOffTheRecord is set if the request may be the first mention of its object: "don't remember that I
 	// smoke". The request's turn is then redacted.
 	OffTheRecord bool
 	Span         memory.Span
@@ -37,14 +37,14 @@ const (
 
 // MemoryCommands returns the statements that the user asks to remember, as candidates without review, and the
 // requests to forget. Callers must apply both even if a model extracts the facts.
-func MemoryCommands(utterances []Utterance) (remember []Candidate, forget []Command) {
+func MemoryCommands(utterances []Utterance) (candidates []Candidate, commands []ForgetCommand) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
 			r, f := memoryCommandsIn(s)
-			remember, forget = append(remember, r...), append(forget, f...)
+			candidates, commands = append(candidates, r...), append(commands, f...)
 		}
 	}
-	return remember, forget
+	return candidates, commands
 }
 
 // commandWords are parts of words. Every request about memory contains one of them.
@@ -52,7 +52,7 @@ var commandWords = []string{
 	"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap",
 }
 
-func memoryCommandsIn(s Utterance) (remember []Candidate, forget []Command) {
+func memoryCommandsIn(s Utterance) (candidates []Candidate, commands []ForgetCommand) {
 	if !text.ContainsAny(s.Text, commandWords...) {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func memoryCommandsIn(s Utterance) (remember []Candidate, forget []Command) {
 		if m := namedPattern("forget").FindStringSubmatch(words); m != nil && !namedPattern("remember").MatchString(words) {
 			if c, ok := forgetCommand(m, words); ok {
 				c.Span = memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
-				forget = append(forget, c)
+				commands = append(commands, c)
 			}
 			continue
 		}
@@ -77,10 +77,10 @@ func memoryCommandsIn(s Utterance) (remember []Candidate, forget []Command) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 			c.Quote, c.TurnID = words, s.Turn.ID
 			c.RememberRequested, c.Confidence = true, 1
-			remember = append(remember, c)
+			candidates = append(candidates, c)
 		}
 	}
-	return remember, forget
+	return candidates, commands
 }
 
 // rememberedFacts returns the facts after "remember", "remember that" or "remember to": facts found by rules, or
@@ -119,38 +119,38 @@ func CandidatesIn(words string, s Utterance) []Candidate {
 }
 
 // forgetCommand returns the command for a match of the pattern "forget" in a sentence (words).
-func forgetCommand(match []string, words string) (Command, bool) {
+func forgetCommand(match []string, words string) (ForgetCommand, bool) {
 	needsPlainObject, offTheRecord, saysForget, object := match[1] != "", match[2] != "", match[3] != "", strings.TrimRight(match[4], " .!?")
 	if needsPlainObject && (!namedPattern("plainly").MatchString(object) || text.EndsInQuestionMark(words)) {
-		return Command{}, false
+		return ForgetCommand{}, false
 	}
 	if namedPattern("everything").MatchString(object) {
-		return Command{Everything: true}, !offTheRecord
+		return ForgetCommand{IsEverything: true}, !offTheRecord
 	}
 	if namedPattern("idiom").MatchString(object) {
-		return Command{}, false
+		return ForgetCommand{}, false
 	}
 	target := strings.TrimSpace(namedPattern("in memory").ReplaceAllString(namedPattern("about").ReplaceAllString(object, ""), ""))
 	ofMemory := namedPattern("of memory").MatchString(words)
 	if !ofMemory && !offTheRecord && clauseFollows(words, len(words)-len(match[4])) {
-		return Command{}, false
+		return ForgetCommand{}, false
 	}
 	if ofMemory || namedPattern("of own").MatchString(words) {
-		return Command{Object: target, OffTheRecord: offTheRecord}, target != ""
+		return ForgetCommand{Object: target, OffTheRecord: offTheRecord}, target != ""
 	}
 	if name := namedPattern("name").FindStringSubmatch(target); name != nil {
-		return Command{Object: name[1], ObjectKind: ObjectPerson}, true
+		return ForgetCommand{Object: name[1], ObjectKind: ObjectPerson}, true
 	}
 	if !saysForget { // deleting anything else does not concern memory
-		return Command{}, false
+		return ForgetCommand{}, false
 	}
 	if strings.HasPrefix(strings.ToLower(object), "that ") && namedPattern("states").MatchString(target) {
-		return Command{Object: target, ObjectKind: ObjectStatement}, true
+		return ForgetCommand{Object: target, ObjectKind: ObjectStatement}, true
 	}
 	if thing := namedPattern("thing").FindStringSubmatch(target); thing != nil {
-		return Command{Object: thing[1], ObjectKind: ObjectThing}, true
+		return ForgetCommand{Object: thing[1], ObjectKind: ObjectThing}, true
 	}
-	return Command{}, false
+	return ForgetCommand{}, false
 }
 
 // clauseFollows reports whether another clause follows the object of a request: "forget the gym, I cancelled
@@ -172,7 +172,7 @@ var recordWords = []string{
 
 // IsOffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
 // Prozac", "off the record, …".
-func OffTheRecord(message string) bool {
+func IsOffTheRecord(message string) bool {
 	return text.ContainsAny(message, recordWords...) && namedPattern("off the record").MatchString(message)
 }
 

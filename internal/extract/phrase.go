@@ -23,24 +23,24 @@ func (p phraseReader) phraseEnd(i int) int {
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.WordAt(j)
 		switch {
-		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.WordAt(j+1)), j == i && !p.isMark(j):
+		case w == "that" && p.beginsRelativeClause(j), w == "this" && isInList("pointed", p.WordAt(j+1)), j == i && !p.isMark(j):
 		case w == "that" && j > i:
-			return p.withoutTrailing(i, j)
-		case inList("pointing", w) && lastJoint > i:
-			return p.withoutTrailing(i, lastJoint)
-		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.WordAt(j+1))) && !(w == "since" && inList("timing", p.WordAt(j+1))):
-			return p.withoutTrailing(i, j)
+			return p.trimFillers(i, j)
+		case isInList("pointing", w) && lastJoint > i:
+			return p.trimFillers(i, lastJoint)
+		case p.isMark(j) && w != ",", isInList("stops", w) && !(w == "as" && isInList("determiner", p.WordAt(j+1))) && !(w == "since" && isInList("timing", p.WordAt(j+1))):
+			return p.trimFillers(i, j)
 		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.beginsNewClause(j+1):
-			return p.withoutTrailing(i, j)
+			return p.trimFillers(i, j)
 		case w == "," || w == "and":
 			lastJoint = j
 		}
 	}
-	return p.withoutTrailing(i, len(p.Tokens))
+	return p.trimFillers(i, len(p.Tokens))
 }
 
 // beginsRelativeClause reports whether "that" at token j begins a relative clause: "dogs that need a walk".
-func (p phraseReader) startsRelative(j int) bool {
+func (p phraseReader) beginsRelativeClause(j int) bool {
 	return isVerb(p.WordAt(j+1)) || p.WordAt(j+1) == "are"
 }
 
@@ -49,7 +49,7 @@ func (p phraseReader) beginsNewClause(i int) bool {
 	for english.IsAdverb(p.WordAt(i)) {
 		i++
 	}
-	if w := p.WordAt(i); w == "" || inList("subjects", w) {
+	if w := p.WordAt(i); w == "" || isInList("subjects", w) {
 		return true
 	}
 	v, ok := english.KnownVerb(p.WordAt(i))
@@ -68,7 +68,7 @@ func (p phraseReader) isListComma(j int) bool {
 		switch w := p.WordAt(k); {
 		case w == "and" || w == "or":
 			return !p.beginsNewClause(k + 1)
-		case w != "," && p.isMark(k), inList("subjects", w):
+		case w != "," && p.isMark(k), isInList("subjects", w):
 			return false
 		}
 	}
@@ -76,15 +76,15 @@ func (p phraseReader) isListComma(j int) bool {
 }
 
 // trimFillers returns the end of tokens i up to j without final tokens that add no meaning.
-func (p phraseReader) withoutTrailing(i, j int) int {
-	for j > i && p.WordAt(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.WordAt(j-1))) {
+func (p phraseReader) trimFillers(i, j int) int {
+	for j > i && p.WordAt(j-1) != "today" && (p.isMark(j-1) || isInList("trailing", p.WordAt(j-1))) {
 		j--
 	}
 	return max(i, j)
 }
 
 // trimDate returns the end of tokens i up to j without a final date and its preposition.
-func (p phraseReader) withoutDate(i, j int) int {
+func (p phraseReader) trimDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
 		return j
@@ -93,7 +93,7 @@ func (p phraseReader) withoutDate(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.WordAt(j-1)) || p.isMark(j-1) || p.WordAt(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || isInList("hanging", p.WordAt(j-1)) || p.isMark(j-1) || p.WordAt(j-1) == "since") {
 		j--
 	}
 	return j
@@ -101,13 +101,13 @@ func (p phraseReader) withoutDate(i, j int) int {
 
 // endWithoutDate returns the index after the phrase at token i, without a final date.
 func (p phraseReader) endWithoutDate(i int) int {
-	return p.withoutTrailing(i, p.withoutDate(i, p.phraseEnd(i)))
+	return p.trimFillers(i, p.trimDate(i, p.phraseEnd(i)))
 }
 
 // dates returns the dates in tokens i up to j.
 func (p phraseReader) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
-		if w := p.WordAt(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
+		if w := p.WordAt(k); isInList("timing", w) && !isInList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
 			return p.Dates(i, j)
 		}
 	}
@@ -116,17 +116,17 @@ func (p phraseReader) dates(i, j int) []text.Date {
 
 // isSelfContained reports whether the tokens have a meaning that does not depend on the conversation.
 func (p phraseReader) isSelfContained(i, j int) bool {
-	if i >= j || j-i > maxPhraseTokens || inList("hanging", p.WordAt(j-1)) {
+	if i >= j || j-i > maxPhraseTokens || isInList("hanging", p.WordAt(j-1)) {
 		return false
 	}
 	hasContent := false
 	for k := i; k < j; k++ {
 		w := p.WordAt(k)
 		switch {
-		case w == "that" && k > i && p.startsRelative(k), w == "this" && inList("pointed", p.WordAt(k+1)):
-		case inList("pointing", w):
+		case w == "that" && k > i && p.beginsRelativeClause(k), w == "this" && isInList("pointed", p.WordAt(k+1)):
+		case isInList("pointing", w):
 			return false
-		case !inList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !inList("timing", w):
+		case !isInList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !isInList("timing", w):
 			hasContent = true
 		}
 	}
@@ -135,7 +135,7 @@ func (p phraseReader) isSelfContained(i, j int) bool {
 
 // beginsVaguely reports whether the phrase at token i begins with words that have no meaning alone.
 func (p phraseReader) beginsVaguely(i int) bool {
-	return inList("vagueStart", p.WordAt(i)) || p.WordAt(i) == "the" && inList("vagueHead", p.WordAt(i+1)) && p.WordAt(i+2) != "of"
+	return isInList("vagueStart", p.WordAt(i)) || p.WordAt(i) == "the" && isInList("vagueHead", p.WordAt(i+1)) && p.WordAt(i+2) != "of"
 }
 
 func (p phraseReader) inThirdPerson(i, j int) string { return english.ToThirdPerson(p.Text(i, j)) }
@@ -143,8 +143,8 @@ func (p phraseReader) inThirdPerson(i, j int) string { return english.ToThirdPer
 // nounEnd returns the index after the first noun of a word list, at most n tokens after i, or i if there is
 // no such noun. A noun before another noun does not count: "my dog walker".
 func (p phraseReader) nounEnd(i, n int, list string) int {
-	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.WordAt(j))); j++ {
-		if inList(list, p.WordAt(j)) && p.nounEndsBefore(j+1) {
+	for j := i; j <= i+n && !p.isMark(j) && (j == i || !isInList("hanging", p.WordAt(j))); j++ {
+		if isInList(list, p.WordAt(j)) && p.nounEndsBefore(j+1) {
 			return j + 1
 		}
 	}
@@ -154,7 +154,7 @@ func (p phraseReader) nounEnd(i, n int, list string) int {
 // nounEndsBefore reports whether a noun phrase ends before token j.
 func (p phraseReader) nounEndsBefore(j int) bool {
 	w := p.WordAt(j)
-	if p.isMark(j) || p.Tokens[j].IsCapitalized || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
+	if p.isMark(j) || p.Tokens[j].IsCapitalized || isInList("hanging", w) || isInList("timing", w) || isInList("trailing", w) || isInList("subjects", w) || english.IsConjunction(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -163,7 +163,7 @@ func (p phraseReader) nounEndsBefore(j int) bool {
 
 // nameEnd returns the index after the name that begins at token i, or i if there is no name.
 func (p phraseReader) nameEnd(i int) int {
-	if p.isMark(i) || !p.Tokens[i].IsCapitalized || inList("notName", p.WordAt(i)) {
+	if p.isMark(i) || !p.Tokens[i].IsCapitalized || isInList("notName", p.WordAt(i)) {
 		return i
 	}
 	j := i + 1
@@ -184,7 +184,7 @@ func (p phraseReader) placeEnd(i int) int {
 		return i
 	}
 	for j++; ; j++ {
-		if !isCapitalized(j) && !(inList("linking", p.WordAt(j)) && isCapitalized(j+1)) {
+		if !isCapitalized(j) && !(isInList("linking", p.WordAt(j)) && isCapitalized(j+1)) {
 			return j
 		}
 	}
@@ -194,9 +194,9 @@ func (p phraseReader) placeEnd(i int) int {
 func (p phraseReader) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
-		if w := p.WordAt(j); inList("kinPlural", w) || inList("kinWords", w) && (p.Tokens[j].IsPossessive || p.nounEndsBefore(j+1) || isVerb(p.WordAt(j+1))) {
+		if w := p.WordAt(j); isInList("kinPlural", w) || isInList("kinWords", w) && (p.Tokens[j].IsPossessive || p.nounEndsBefore(j+1) || isVerb(p.WordAt(j+1))) {
 			end = j + 1
-		} else if !inList("kinLead", w) {
+		} else if !isInList("kinLead", w) {
 			break
 		}
 	}

@@ -21,7 +21,7 @@ func FactsByRules(utterances []Utterance) []Candidate {
 	conversation, inPlay := "", false
 	for i := range utterances {
 		s := &utterances[i]
-		if s.Turn.Role != memory.RoleUser || OffTheRecord(s.Turn.Content) {
+		if s.Turn.Role != memory.RoleUser || IsOffTheRecord(s.Turn.Content) {
 			continue
 		}
 		var wasPlayed bool
@@ -40,19 +40,19 @@ func FactsByRules(utterances []Utterance) []Candidate {
 }
 
 // statementSubject is the person that a statement is about.
-type subject struct {
+type statementSubject struct {
 	factText    string // the subject in a fact's text: "User", "User's sister Ana"
 	factSubject string // the fact's Subject: "user", "user's sister"
 	role        string // role of the person, such as "sister"; "" for the user
 	isPlural    bool
 }
 
-var userSubject = subject{factText: "User", factSubject: "user"}
+var userSubject = statementSubject{factText: "User", factSubject: "user"}
 
 // relativeSubject returns the subject for a person close to the user, or for their pet.
-func relativeSubject(word string) subject {
+func relativeSubject(word string) statementSubject {
 	kin := canonicalForm("shortKin", word)
-	return subject{factText: "User's " + kin, factSubject: "user's " + kin, role: kin}
+	return statementSubject{factText: "User's " + kin, factSubject: "user's " + kin, role: kin}
 }
 
 // statementReader reads the statements of one turn.
@@ -60,8 +60,8 @@ type statementReader struct {
 	utterance    *Utterance
 	isStoredFact bool // the text is a stored fact, in which "User" is the speaker
 	candidates   []Candidate
-	antecedent   subject // the person that "she" or "he" means; its factSubject is "" if ambiguous
-	lastSubject  subject // subject of the previous statement
+	antecedent   statementSubject // the person that "she" or "he" means; its factSubject is "" if ambiguous
+	lastSubject  statementSubject // subject of the previous statement
 }
 
 func (r *statementReader) readText(content string) {
@@ -75,10 +75,10 @@ func (r *statementReader) readText(content string) {
 }
 
 // leadInEnd returns the index of the first token after a lead-in such as "well, you know".
-func (p phraseReader) afterLeadIn() int {
+func (p phraseReader) leadInEnd() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.isMark(i) || inList("openers", p.WordAt(i)) {
+		if p.isMark(i) || isInList("openers", p.WordAt(i)) {
 			i++
 			continue
 		}
@@ -99,14 +99,14 @@ func (r *statementReader) readStatement(p phraseReader) {
 		r.readRequest(p)
 		return
 	}
-	i := p.afterLeadIn()
+	i := p.leadInEnd()
 	when := p.leadingDate(&i)
 	previous := r.lastSubject
 	r.lastSubject = userSubject
 	person := english.PersonSpeaker
 	about := userSubject
 	switch w := p.WordAt(i); {
-	case p.AfterGreeting && w == "i" && p.WordAt(i+1) == "am" && r.applyRules(p, userSubject, "@hello", i+2, nil, ""):
+	case p.IsAfterGreeting && w == "i" && p.WordAt(i+1) == "am" && r.applyRules(p, userSubject, "@hello", i+2, nil, ""):
 		return
 	case w == "i" || w == "we":
 		i++
@@ -115,7 +115,7 @@ func (r *statementReader) readStatement(p phraseReader) {
 		i++
 	case w == "she" || w == "he":
 		if about = r.antecedent; !r.antecedentFits(w) {
-			r.lastSubject = subject{}
+			r.lastSubject = statementSubject{}
 			return
 		}
 		i++
@@ -123,8 +123,8 @@ func (r *statementReader) readStatement(p phraseReader) {
 		if about = previous; about.factSubject == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.isStoredFact && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
-		if !inList("women", w) && !inList("men", w) {
+	case w == "my" || w == "our" || r.isStoredFact && w == "user" || isInList("women", w) || isInList("men", w): // "mum's coming over"
+		if !isInList("women", w) && !isInList("men", w) {
 			i++
 		}
 		var ok bool
@@ -137,7 +137,7 @@ func (r *statementReader) readStatement(p phraseReader) {
 			return
 		}
 	default:
-		r.antecedent, r.lastSubject = subject{}, subject{}
+		r.antecedent, r.lastSubject = statementSubject{}, statementSubject{}
 		if p.BeginsSentence {
 			r.readRequest(p)
 		}
@@ -159,7 +159,7 @@ func (r *statementReader) readStatement(p phraseReader) {
 // readRequest extracts a fact from a request: the preferred style of answers, or the user's name.
 func (r *statementReader) readRequest(p phraseReader) {
 	i := 0
-	for i < len(p.Tokens)-1 && (inList("openers", p.WordAt(i)) || inList("politely", p.WordAt(i))) {
+	for i < len(p.Tokens)-1 && (isInList("openers", p.WordAt(i)) || isInList("politely", p.WordAt(i))) {
 		i++
 	}
 	if !r.applyRules(p, userSubject, "@wish", i, nil, "") && p.WordAt(0) == "from" && p.WordAt(1) == "now" {
@@ -169,7 +169,7 @@ func (r *statementReader) readRequest(p phraseReader) {
 
 // readAfterMy reads the person after "my" and returns the index of the predicate. If a thing follows "my", it
 // applies the "my" rules and returns false.
-func (r *statementReader) readAfterMy(p phraseReader, i int) (subject, int, bool) {
+func (r *statementReader) readAfterMy(p phraseReader, i int) (statementSubject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
@@ -178,20 +178,20 @@ func (r *statementReader) readAfterMy(p phraseReader, i int) (subject, int, bool
 	}
 	if end == i {
 		r.applyRules(p, userSubject, "@my", i, nil, "")
-		return subject{}, 0, false
+		return statementSubject{}, 0, false
 	}
 	about := relativeSubject(strings.TrimPrefix(strings.ToLower(p.nameWithoutGenitive(i, end)), "new "))
-	about.isPlural = inList("kinPlural", p.WordAt(end-1))
+	about.isPlural = isInList("kinPlural", p.WordAt(end-1))
 	r.lastSubject = about
 	j := end
 	if p.Tokens[end-1].IsPossessive {
 		if p.WordAt(j) == "name" && p.WordAt(j+1) == "is" {
 			r.addNameAt(p, about, isPet, j+2)
-			return subject{}, 0, false
+			return statementSubject{}, 0, false
 		}
 		r.applyRules(p, about, "@my", j, nil, "")
 	} else {
-		for inList("calling", p.WordAt(j)) {
+		for isInList("calling", p.WordAt(j)) {
 			j++
 		}
 		if e := p.nameEnd(j); e > j && !about.isPlural && p.WordAt(e) != "and" && !(p.WordAt(end) == "," && e == len(p.Tokens)) {
@@ -200,51 +200,51 @@ func (r *statementReader) readAfterMy(p phraseReader, i int) (subject, int, bool
 		}
 	}
 	if p.Tokens[j-1].IsPossessive { // 's may mean "is": "my husband's allergic", "my dog's called Rex"
-		if w := p.WordAt(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
-			return subject{}, 0, false
+		if w := p.WordAt(j); !isInList("afterIs", w) && !isInList("ailments", w) && !isInList("diets", w) && !strings.HasSuffix(w, "ing") {
+			return statementSubject{}, 0, false
 		}
 		at := text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}
 		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Lower: "is"})
 	}
 	if k := j + 1; p.WordAt(j) == "is" {
-		if inList("calling", p.WordAt(k)) {
+		if isInList("calling", p.WordAt(k)) {
 			k++
 		}
 		if r.addNameAt(p, about, isPet, k) {
-			return subject{}, 0, false
+			return statementSubject{}, 0, false
 		}
 	}
 	return about, j, j < len(p.Tokens)
 }
 
 // addNameAt adds the name at token j as the name of a person or pet.
-func (r *statementReader) addNameAt(p phraseReader, about subject, isPet bool, j int) bool {
+func (r *statementReader) addNameAt(p phraseReader, person statementSubject, isPet bool, j int) bool {
 	if end := slotName(p, j); end > j {
-		about = r.addName(p, about, isPet, j, end)
-		r.lastSubject, r.antecedent = about, about
+		person = r.addName(p, person, isPet, j, end)
+		r.lastSubject, r.antecedent = person, person
 		return true
 	}
 	return false
 }
 
 // addName adds the name of a person or pet, in tokens i up to j, and returns the subject with the name.
-func (r *statementReader) addName(p phraseReader, about subject, isPet bool, i, j int) subject {
-	name, attribute := p.nameWithoutGenitive(i, j), canonicalForm("kinAttributes", about.role)
+func (r *statementReader) addName(p phraseReader, person statementSubject, isPet bool, i, j int) statementSubject {
+	name, attribute := p.nameWithoutGenitive(i, j), canonicalForm("kinAttributes", person.role)
 	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
-		c.Text, c.Attribute, c.Model = "User has a "+about.role+" named "+name, "pet:"+attributeKey(name), "rule:pet"
+		c.Text, c.Attribute, c.Model = "User has a "+person.role+" named "+name, "pet:"+attributeKey(name), "rule:pet"
 	} else {
-		c.Text, c.Attribute, c.Model = "User's "+about.role+" is named "+name, attribute, "rule:kin named"
-		if attribute == about.role {
+		c.Text, c.Attribute, c.Model = "User's "+person.role+" is named "+name, attribute, "rule:kin named"
+		if attribute == person.role {
 			c.Attribute += " name"
 		}
 	}
 	r.addCandidate(p, "user", c)
-	about.factText += " " + name
+	person.factText += " " + name
 	if !IsSingleValued(attribute) {
-		about.factSubject += " " + strings.ToLower(name)
+		person.factSubject += " " + strings.ToLower(name)
 	}
-	return about
+	return person
 }
 
 // addNamedRelatives adds relatives with their names from anywhere in the text, also from questions and quoted
@@ -266,7 +266,7 @@ func (r *statementReader) addNamedRelatives(content string, sentences []english.
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Lower != "my" && t.Lower != "our" || k == i+1 || inList("kinPlural", p.WordAt(k-1)) || end == j || j > k && !p.isMark(end) {
+			if t.Lower != "my" && t.Lower != "our" || k == i+1 || isInList("kinPlural", p.WordAt(k-1)) || end == j || j > k && !p.isMark(end) {
 				continue
 			}
 			name := p.nameWithoutGenitive(j, end)
@@ -281,8 +281,8 @@ func (r *statementReader) addNamedRelatives(content string, sentences []english.
 // antecedentFits reports whether "she" or "he" can mean the current antecedent.
 func (r *statementReader) antecedentFits(pronoun string) bool {
 	kin := r.antecedent.role
-	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
-		return inList("women", w) == (pronoun == "she")
+	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); isInList("women", w) || isInList("men", w) {
+		return isInList("women", w) == (pronoun == "she")
 	}
 	return r.antecedent.factSubject != ""
 }
@@ -290,7 +290,7 @@ func (r *statementReader) antecedentFits(pronoun string) bool {
 // leadingDate returns a date before the subject ("Last week I …"), or "", and moves i past the date.
 func (p phraseReader) leadingDate(i *int) string {
 	j := *i
-	for j < *i+6 && !p.isMark(j) && (inList("spans", p.WordAt(j)) || inList("timing", p.WordAt(j)) || p.WordAt(j) == "every" || p.WordAt(j)[0] <= '9') {
+	for j < *i+6 && !p.isMark(j) && (isInList("spans", p.WordAt(j)) || isInList("timing", p.WordAt(j)) || p.WordAt(j) == "every" || p.WordAt(j)[0] <= '9') {
 		j++
 	}
 	end := j
@@ -326,17 +326,17 @@ func (p phraseReader) omitsSpeaker(i int) bool {
 	}
 	after, _ := english.KnownVerb(p.WordAt(i + 2)) // a verb after the noun: "married couples pay less"
 	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
-	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
+	return past && next != "for" && (after.Form&english.Base == 0 || isInList("determiner", next))
 }
 
 // applyRules adds the facts of the first rule with this key that applies and matches at token i.
-func (r *statementReader) applyRules(p phraseReader, about subject, key string, i int, predicate *english.Predicate, leadingDate string) bool {
+func (r *statementReader) applyRules(p phraseReader, person statementSubject, key string, i int, predicate *english.Predicate, leadingDate string) bool {
 	for _, rule := range rulesByKey()[key] {
-		if !rule.appliesTo(p, about, predicate) {
+		if !rule.appliesTo(p, person, predicate) {
 			continue
 		}
 		if matched, ok := p.matchSteps(rule.steps, i); ok && !(predicate != nil && predicate.Negation != "" && rule.attribute != "" && p.isRestricted(matched)) {
-			r.addFacts(p, about, rule, i, predicate, matched, leadingDate)
+			r.addFacts(p, person, rule, i, predicate, matched, leadingDate)
 			return true
 		}
 	}
@@ -344,8 +344,8 @@ func (r *statementReader) applyRules(p phraseReader, about subject, key string, 
 }
 
 // appliesTo reports whether a rule applies to this subject and to the verbs of the statement.
-func (r *rule) appliesTo(p phraseReader, about subject, predicate *english.Predicate) bool {
-	if r.person == "user" && about.role != "" || r.person == "kin" && about.role == "" || r.needsAlways && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Lower == "always" }) {
+func (r *factRule) appliesTo(p phraseReader, person statementSubject, predicate *english.Predicate) bool {
+	if r.person == "user" && person.role != "" || r.person == "kin" && person.role == "" || r.needsAlways && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Lower == "always" }) {
 		return false
 	}
 	if predicate == nil {
@@ -373,42 +373,42 @@ type formMatch struct {
 }
 
 // matchSteps matches the tokens from index i with a rule's steps, and reports whether all steps match.
-func (p phraseReader) matchSteps(steps []step, i int) (formMatch, bool) {
+func (p phraseReader) matchSteps(steps []formStep, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range steps {
 		switch {
 		case s.endsPhrase:
-			if !p.isMark(i) && !inList("stops", p.WordAt(i)) && p.WordAt(i) != "and" && !inList("trailing", p.WordAt(i)) && !inList("timing", p.WordAt(i)) {
+			if !p.isMark(i) && !isInList("stops", p.WordAt(i)) && p.WordAt(i) != "and" && !isInList("trailing", p.WordAt(i)) && !isInList("timing", p.WordAt(i)) {
 				return t, false
 			}
 		case s.skipAdverbs:
-			for i < len(p.Tokens)-1 && (english.IsAdverb(p.WordAt(i)) || inList("particles", p.WordAt(i))) {
+			for i < len(p.Tokens)-1 && (english.IsAdverb(p.WordAt(i)) || isInList("particles", p.WordAt(i))) {
 				i++
 			}
 		case s.matchesAnyWords:
 			j := p.phraseEnd(i)
 			if p.isSelfContained(i, j) || len(p.dates(i, j)) > 0 {
 				i = j
-			} else if !s.optional || j > i {
+			} else if !s.isOptional || j > i {
 				return t, false
 			}
 		case s.skipToNext || s.kind == "..":
 			from := i
-			for to := steps[n+1].accepted; !slices.Contains(to, p.WordAt(i)); i++ {
+			for to := steps[n+1].acceptedWords; !slices.Contains(to, p.WordAt(i)); i++ {
 				if i >= from+8 || p.isMark(i) {
 					return t, false
 				}
 			}
-			if s.slot != "" {
-				t.slots[s.slot] = text.Span{Start: from, End: p.withoutTrailing(from, i)}
+			if s.slotKey != "" {
+				t.slots[s.slotKey] = text.Span{Start: from, End: p.trimFillers(from, i)}
 			}
-		case s.accepted != nil:
-			if slices.Contains(s.accepted, p.WordAt(i)) {
-				if s.slot != "" {
-					t.slots[s.slot] = text.Span{Start: i, End: i + 1}
+		case s.acceptedWords != nil:
+			if slices.Contains(s.acceptedWords, p.WordAt(i)) {
+				if s.slotKey != "" {
+					t.slots[s.slotKey] = text.Span{Start: i, End: i + 1}
 				}
 				i++
-			} else if !s.optional {
+			} else if !s.isOptional {
 				return t, false
 			}
 		default:
@@ -416,7 +416,7 @@ func (p phraseReader) matchSteps(steps []step, i int) (formMatch, bool) {
 			if end <= i {
 				return t, false
 			}
-			t.slots[s.slot] = text.Span{Start: i, End: end}
+			t.slots[s.slotKey] = text.Span{Start: i, End: end}
 			i = end
 		}
 	}
@@ -426,12 +426,12 @@ func (p phraseReader) matchSteps(steps []step, i int) (formMatch, bool) {
 
 // isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home".
 func (p phraseReader) isRestricted(t formMatch) bool {
-	if w := p.WordAt(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.WordAt(t.end+1) == "all") {
+	if w := p.WordAt(t.end); !p.isMark(t.end) && !isInList("wholly", w) && !((w == "at" || w == "after") && p.WordAt(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
 		for k := at.Start + 1; k < at.End; k++ {
-			if inList("hanging", p.WordAt(k)) {
+			if isInList("hanging", p.WordAt(k)) {
 				return true
 			}
 		}
@@ -440,7 +440,7 @@ func (p phraseReader) isRestricted(t formMatch) bool {
 }
 
 // addFacts adds the facts of rule f for a matched statement, one for each item of a list.
-func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int, predicate *english.Predicate, t formMatch, leadingDate string) {
+func (r *statementReader) addFacts(p phraseReader, person statementSubject, f *factRule, i int, predicate *english.Predicate, t formMatch, leadingDate string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
 		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
@@ -461,33 +461,33 @@ func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + attributeKey(part)}
 		switch {
 		case f.factTemplate == "" && predicate == nil: // a possession, in the words of the statement
-			c.Text = about.factText + "'s " + p.inThirdPerson(i, t.end)
+			c.Text = person.factText + "'s " + p.inThirdPerson(i, t.end)
 		case f.factTemplate == "" && len(parts) > 1:
-			c.Text = about.factText + " " + predicate.InThirdPerson() + " " + part
+			c.Text = person.factText + " " + predicate.InThirdPerson() + " " + part
 		case f.factTemplate == "":
-			c.Text = strings.TrimSpace(about.factText + " " + predicate.InThirdPerson() + " " + strings.TrimSuffix(p.inThirdPerson(predicate.NextToken, p.dateEnd(t.end)), " after all"))
+			c.Text = strings.TrimSpace(person.factText + " " + predicate.InThirdPerson() + " " + strings.TrimSuffix(p.inThirdPerson(predicate.NextToken, p.dateEnd(t.end)), " after all"))
 		case f.factTemplate[0] == '\'':
-			c.Text = about.factText + fill(f.factTemplate)
+			c.Text = person.factText + fill(f.factTemplate)
 		case f.factTemplate[0] == '=':
-			c.Text = about.factText + " " + fill(f.factTemplate[1:])
+			c.Text = person.factText + " " + fill(f.factTemplate[1:])
 		default:
 			verb, rest, _ := strings.Cut(f.factTemplate, " ")
 			now := &english.Predicate{}
 			if predicate != nil {
 				now = predicate
 			}
-			c.Text = about.factText + " " + now.WithVerb(verb) + " " + fill(rest)
+			c.Text = person.factText + " " + now.WithVerb(verb) + " " + fill(rest)
 		}
 		if leadingDate != "" && strings.Contains("event plan habit", f.category) {
 			c.Text += " " + leadingDate
 		}
-		if about.role != "" {
+		if person.role != "" {
 			c.Category = "family"
 		}
 		if rest, ok := strings.CutPrefix(c.Text, "User "); ok && f.category == "preference" {
 			c.Text = "User " + strings.ReplaceAll(rest, "User's ", "their ")
 		}
-		r.addCandidate(p, about.factSubject, c)
+		r.addCandidate(p, person.factSubject, c)
 	}
 }
 
@@ -497,7 +497,7 @@ func (p phraseReader) dateEnd(i int) int {
 	if p.WordAt(i) == "every" {
 		return j
 	}
-	if dates := p.dates(i, j); len(dates) == 1 && p.withoutDate(i, j) == i {
+	if dates := p.dates(i, j); len(dates) == 1 && p.trimDate(i, j) == i {
 		return j
 	}
 	return i
@@ -528,7 +528,7 @@ func splitList(s string) []string {
 	parts := namedPattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
-		if n := len(words); n == 0 || n > 3 || i == 0 && inList("determiner", strings.ToLower(words[0])) {
+		if n := len(words); n == 0 || n > 3 || i == 0 && isInList("determiner", strings.ToLower(words[0])) {
 			return []string{s} // "the blue and white combination" is one thing
 		}
 	}

@@ -6,12 +6,12 @@ import (
 )
 
 // maxRolePlayCueBytes is the number of bytes at the start of a message that may begin or end a role play.
-const maxRolePlayCue = 300
+const maxRolePlayCueBytes = 300
 
 // rolePlayState reports whether a turn is in a role play, and whether the role play continues after the turn.
 // wasActive reports whether a role play was in progress before the turn.
 func rolePlayState(s *Utterance, wasActive bool) (inPlay, continues bool) {
-	message := text.Clip(s.Turn.Content, maxRolePlayCue) // unlike s.Text, the content has words that learn.Guard blanks: "you are my boss"
+	message := text.Clip(s.Turn.Content, maxRolePlayCueBytes) // unlike s.Text, the content has words that learn.Guard blanks: "you are my boss"
 	if wasActive {
 		return true, !namedPattern("play ends").MatchString(message)
 	}

@@ -41,7 +41,7 @@ var wordLists = sync.OnceValue(func() map[string]map[string]bool {
 })
 
 // isInList reports whether a list of words.txt has a word.
-func inList(list, word string) bool { return wordLists()[list][word] }
+func isInList(list, word string) bool { return wordLists()[list][word] }
 
 // canonicalForm returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
 func canonicalForm(list, word string) string {
@@ -73,28 +73,28 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 func namedPattern(name string) *lazy.Pattern { return patterns()[name] }
 
 // factRule is a pattern of statements for one kind of fact (see rules.txt).
-type rule struct {
+type factRule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person         string        // "user" or "kin": the rule applies only to statements about that person
-	polarity       string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
-	needsFrequency bool          // the rule applies only to statements with "always", "usually" and the like
-	needsAlways    bool          // the rule applies only to statements with the word "always"
-	nonVerbHead    string        // key of a rule without a verb: "my", "wish", "hello" or "standing"; "" for a rule with a verb
-	verbs          []string      // base forms of accepted main verbs
-	verbClasses    english.Class // classes of accepted main verbs
-	tenses         english.Tense // accepted tenses of the verb
-	steps          []step        // the words after the verbs
-	factTemplate   string        // the fact's words after the subject; "" means the words of the statement
-	matchesAnyVerb bool          // the rule accepts all main verbs except idle ones
+	person         string            // "user" or "kin": the rule applies only to statements about that person
+	polarity       string            // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
+	needsFrequency bool              // the rule applies only to statements with "always", "usually" and the like
+	needsAlways    bool              // the rule applies only to statements with the word "always"
+	nonVerbHead    string            // key of a rule without a verb: "my", "wish", "hello" or "standing"; "" for a rule with a verb
+	verbs          []string          // base forms of accepted main verbs
+	verbClasses    english.VerbClass // classes of accepted main verbs
+	tenses         english.Tense     // accepted tenses of the verb
+	steps          []formStep        // the words after the verbs
+	factTemplate   string            // the fact's words after the subject; "" means the words of the statement
+	matchesAnyVerb bool              // the rule accepts all main verbs except idle ones
 }
 
 // formStep is one element of a rule's FORM (see [parseRule]).
-type step struct {
-	accepted        []string // accepted words of the token; nil if another field is set
-	optional        bool
-	slot            string // name of the slot that stores the matched tokens, or ""
+type formStep struct {
+	acceptedWords   []string // accepted words of the token; nil if another field is set
+	isOptional      bool
+	slotKey         string // name of the slot that stores the matched tokens, or ""
 	kind            string // kind of the accepted words: a key of [slots], "[list]", "{list}", "(list)", "+list" or ""
 	skipToNext      bool   // skip tokens up to the words of the next step
 	skipAdverbs     bool   // skip adverbs and particles
@@ -109,12 +109,12 @@ var tensesByName = map[string]english.Tense{
 	"ahead": english.Future | english.GoingTo, "used": english.UsedTo, "can": english.Can, "wish": english.Wish,
 }
 
-var verbClassesByName = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
+var verbClassesByName = map[string]english.VerbClass{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
 // rulesByKey returns the rules of rules.txt in order, by key: a verb, "@" and nonVerbHead, or "@class".
-var rulesByKey = sync.OnceValue(func() map[string][]*rule {
-	out := map[string][]*rule{}
-	var of rule
+var rulesByKey = sync.OnceValue(func() map[string][]*factRule {
+	out := map[string][]*factRule{}
+	var of factRule
 	for line := range strings.SplitSeq(ruleTable, "\n") {
 		body := strings.TrimSpace(line)
 		switch {
@@ -126,7 +126,7 @@ var rulesByKey = sync.OnceValue(func() map[string][]*rule {
 			if len(fields) != 3 || err != nil {
 				panic("rules.txt: invalid rule head: " + line)
 			}
-			of = rule{name: name, attribute: strings.Trim(fields[0], " -"), category: strings.TrimSpace(fields[1]), confidence: confidence}
+			of = factRule{name: name, attribute: strings.Trim(fields[0], " -"), category: strings.TrimSpace(fields[1]), confidence: confidence}
 		default:
 			r := parseRule(of, body)
 			for _, key := range r.keys() {
@@ -138,7 +138,7 @@ var rulesByKey = sync.OnceValue(func() map[string][]*rule {
 })
 
 // keys returns the keys of a rule in [rulesByKey].
-func (r *rule) keys() []string {
+func (r *factRule) keys() []string {
 	switch {
 	case r.nonVerbHead != "":
 		return []string{"@" + r.nonVerbHead}
@@ -149,7 +149,7 @@ func (r *rule) keys() []string {
 }
 
 // parseRule parses a line "VERBS TENSES: FORM => FACT".
-func parseRule(base rule, line string) *rule {
+func parseRule(base factRule, line string) *factRule {
 	pattern, fact, _ := strings.Cut(line, "=>")
 	head, form, _ := strings.Cut(pattern, ":")
 	base.factTemplate = strings.TrimSpace(fact)
@@ -190,7 +190,7 @@ func parseRule(base rule, line string) *rule {
 }
 
 // parseStep parses one element of a form.
-func parseStep(element string) (s step) {
+func parseStep(element string) (s formStep) {
 	switch {
 	case element == "$":
 		s.endsPhrase = true
@@ -199,21 +199,21 @@ func parseStep(element string) (s step) {
 	case element == "..":
 		s.skipToNext = true
 	case element == "..." || element == "...?":
-		s.matchesAnyWords, s.optional = true, element == "...?"
+		s.matchesAnyWords, s.isOptional = true, element == "...?"
 	case element[0] != '<':
-		s.optional = strings.HasSuffix(element, "?")
-		s.accepted = strings.Split(strings.TrimSuffix(element, "?"), "|")
+		s.isOptional = strings.HasSuffix(element, "?")
+		s.acceptedWords = strings.Split(strings.TrimSuffix(element, "?"), "|")
 	default:
 		element = strings.Trim(element, "<>")
 		if at := strings.IndexAny(element, "=[{(+:"); at < 0 {
-			s.slot, s.kind = element, element
-		} else if s.slot, s.kind = element[:at], element[at:]; element[at] == '=' {
-			s.accepted, s.kind = strings.Split(element[at+1:], "|"), ""
+			s.slotKey, s.kind = element, element
+		} else if s.slotKey, s.kind = element[:at], element[at:]; element[at] == '=' {
+			s.acceptedWords, s.kind = strings.Split(element[at+1:], "|"), ""
 		} else if element[at] == ':' {
 			s.kind = element[at+1:]
 		}
 		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && wordLists()[list] == nil ||
-			list == s.kind && s.accepted == nil && s.kind != ".." && slots()[s.kind] == nil {
+			list == s.kind && s.acceptedWords == nil && s.kind != ".." && slots()[s.kind] == nil {
 			panic("rules.txt has no such list or slot: " + element)
 		}
 	}

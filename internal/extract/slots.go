@@ -13,9 +13,9 @@ import (
 // the words that it accepts from token i, or i if it accepts no words.
 var slots = sync.OnceValue(func() map[string]func(p phraseReader, i int) int {
 	return map[string]func(p phraseReader, i int) int{
-		"age": slotAge, "ahead": slotFutureDate, "aim": slotAim, "all": slotAll, "called": slotName, "company": slotCompany, "date": slotDate, "dated": slotPastDate,
+		"age": slotAge, "ahead": slotFutureDate, "aim": slotAim, "all": slotRestOfStatement, "called": slotName, "company": slotCompany, "date": slotDate, "dated": slotPastDate,
 		"did": slotDeed, "doing": slotGerund, "exact": slotWithDate, "general": slotGeneral, "given": slotGivenUp, "home": slotHome, "language": slotLanguages,
-		"name": slotName, "news": slotNews, "often": slotRepeated, "place": slotPlace, "role": slotRole, "thing": slotThing, "tool": slotTool, "trait": slotTrait,
+		"name": slotName, "news": slotEvent, "often": slotRepeated, "place": slotPlace, "role": slotRole, "thing": slotThing, "tool": slotTool, "trait": slotTrait,
 	}
 })
 
@@ -31,7 +31,7 @@ func (p phraseReader) matchSlot(kind string, i int) int {
 	case '+':
 		return p.phraseWithWord(list, i)
 	case '[':
-		if inList(list, p.WordAt(i)) && !p.Tokens[i].IsPossessive {
+		if isInList(list, p.WordAt(i)) && !p.Tokens[i].IsPossessive {
 			return i + 1
 		}
 		return i
@@ -44,9 +44,9 @@ func (p phraseReader) matchSlot(kind string, i int) int {
 // phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or "my".
 func (p phraseReader) phraseWithNoun(list string, i int) int {
 	from := i
-	if inList("determiner", p.WordAt(i)) && p.WordAt(i) != "the" {
+	if isInList("determiner", p.WordAt(i)) && p.WordAt(i) != "the" {
 		from++
-	} else if !inList("determiner", p.WordAt(i-1)) {
+	} else if !isInList("determiner", p.WordAt(i-1)) {
 		return i
 	}
 	head := p.nounEnd(from, 4, list)
@@ -70,8 +70,8 @@ func (p phraseReader) phraseWithNoun(list string, i int) int {
 // phraseWithWord accepts a phrase that has a word of a word list, possibly after a number: "50mg".
 func (p phraseReader) phraseWithWord(list string, i int) int {
 	j := p.phraseEnd(i)
-	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Lower, "0123456789.")) }
-	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.isSelfContained(i, j) || inList("hanging", p.WordAt(i))) {
+	has := func(t english.Token) bool { return isInList(list, strings.TrimLeft(t.Lower, "0123456789.")) }
+	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.isSelfContained(i, j) || isInList("hanging", p.WordAt(i))) {
 		return j
 	}
 	return i
@@ -80,15 +80,15 @@ func (p phraseReader) phraseWithWord(list string, i int) int {
 // slotThing accepts a self-contained phrase, without its date.
 func slotThing(p phraseReader, i int) int {
 	j := p.endWithoutDate(i)
-	if j-i > 12 || p.beginsVaguely(i) || !p.isSelfContained(i, j) || inList("timing", strings.TrimSuffix(p.WordAt(i), "s")) && j == i+1 {
+	if j-i > 12 || p.beginsVaguely(i) || !p.isSelfContained(i, j) || isInList("timing", strings.TrimSuffix(p.WordAt(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
 }
 
 // slotRestOfStatement accepts the rest of the statement.
-func slotAll(p phraseReader, i int) int {
-	if j := len(p.Tokens); !inList("subjects", p.WordAt(i)) && p.isSelfContained(i, j) {
+func slotRestOfStatement(p phraseReader, i int) int {
+	if j := len(p.Tokens); !isInList("subjects", p.WordAt(i)) && p.isSelfContained(i, j) {
 		return j
 	}
 	return i
@@ -113,7 +113,7 @@ func slotWithDate(p phraseReader, i int) int {
 // slotName accepts a person's name.
 func slotName(p phraseReader, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !inList("nationalities", p.WordAt(i)) && (p.isMark(j) || inList("afterName", p.WordAt(j))) {
+	if j > i && !isInList("nationalities", p.WordAt(i)) && (p.isMark(j) || isInList("afterName", p.WordAt(j))) {
 		return j
 	}
 	return i
@@ -122,26 +122,26 @@ func slotName(p phraseReader, i int) int {
 // slotPlace accepts the name of a place where somebody may live.
 func slotPlace(p phraseReader, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.WordAt(i); w != "the" && w != "new" && inList("notPlace", w) {
+		if w := p.WordAt(i); w != "the" && w != "new" && isInList("notPlace", w) {
 			return i
 		}
-		return p.withoutDate(i, j)
+		return p.trimDate(i, j)
 	}
 	if w := p.WordAt(i); w == "a" || w == "the" {
 		j := p.nounEnd(i+1, 4, "settledIn")
 		switch {
 		case j == i+1:
 			return i
-		case inList("hanging", p.WordAt(j)):
+		case isInList("hanging", p.WordAt(j)):
 			return max(j, p.placeEnd(j+1))
 		}
 		return j
 	}
-	if inList("notPlace", p.WordAt(i)) || inList("empty", p.WordAt(i)) {
+	if isInList("notPlace", p.WordAt(i)) || isInList("empty", p.WordAt(i)) {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.isMark(j) || inList("afterPlace", p.WordAt(j)) || english.IsAdverb(p.WordAt(j)) {
+		if p.isMark(j) || isInList("afterPlace", p.WordAt(j)) || english.IsAdverb(p.WordAt(j)) {
 			return j
 		}
 		if isVerb(p.WordAt(j)) {
@@ -158,7 +158,7 @@ func slotHome(p phraseReader, i int) int {
 		return i
 	}
 	for _, t := range p.Tokens[i:j] {
-		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Lower) {
+		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !isInList("shortPlaces", t.Lower) {
 			return i // "SQLite" and "ING" are not places
 		}
 	}
@@ -174,7 +174,7 @@ func slotCompany(p phraseReader, i int) int {
 		}
 		return i
 	}
-	return p.withoutDate(i, p.placeEnd(i))
+	return p.trimDate(i, p.placeEnd(i))
 }
 
 // slotRole accepts a phrase whose noun is an occupation: "a senior data scientist".
@@ -200,7 +200,7 @@ func slotAge(p phraseReader, i int) int {
 func slotLanguages(p phraseReader, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
-		if w := p.WordAt(j); inList("languages", w) {
+		if w := p.WordAt(j); isInList("languages", w) {
 			last = j + 1
 		} else if w != "and" && w != "," && w != "both" {
 			break
@@ -211,14 +211,14 @@ func slotLanguages(p phraseReader, i int) int {
 
 // slotTool accepts a thing with a proper name.
 func slotTool(p phraseReader, i int) int {
-	if !p.Tokens[i].IsCapitalized && !(inList("tools", p.WordAt(i)) && p.nounEndsBefore(i+1)) {
+	if !p.Tokens[i].IsCapitalized && !(isInList("tools", p.WordAt(i)) && p.nounEndsBefore(i+1)) {
 		return i
 	}
 	j := i
-	for !p.isMark(j) && !inList("hanging", p.WordAt(j)) {
+	for !p.isMark(j) && !isInList("hanging", p.WordAt(j)) {
 		j++
 	}
-	if j = p.withoutTrailing(i, p.withoutDate(i, j)); p.isSelfContained(i, j) {
+	if j = p.trimFillers(i, p.trimDate(i, j)); p.isSelfContained(i, j) {
 		return j
 	}
 	return i
@@ -226,14 +226,14 @@ func slotTool(p phraseReader, i int) int {
 
 // slotTrait accepts a trait that lasts longer than a day.
 func slotTrait(p phraseReader, i int) int {
-	if w := p.WordAt(i); inList("passingState", w) || inList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
+	if w := p.WordAt(i); isInList("passingState", w) || isInList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
 	}
 	return slotWithDate(p, i)
 }
 
 // verbPhraseEnd returns the index after a verb and its object, or i if the verb lacks the form or all of the classes.
-func (p phraseReader) verbPhrase(i int, form english.Form, class english.Class) int {
+func (p phraseReader) verbPhraseEnd(i int, form english.VerbForm, class english.VerbClass) int {
 	v, ok := english.KnownVerb(p.WordAt(i))
 	if !ok || v.Form&form == 0 || v.Class&class == 0 || p.beginsVaguely(i+1) && p.WordAt(i+1) != "to" || p.WordAt(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
@@ -245,10 +245,10 @@ func (p phraseReader) verbPhrase(i int, form english.Form, class english.Class) 
 }
 
 // slotAim accepts the infinitive of a verb of intention; slotGerund accepts a gerund.
-func slotAim(p phraseReader, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
+func slotAim(p phraseReader, i int) int { return p.verbPhraseEnd(i, english.Base, english.Aim) }
 
 func slotGerund(p phraseReader, i int) int {
-	return p.verbPhrase(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
+	return p.verbPhraseEnd(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
 // slotGivenUp accepts something that people give up: an activity or a habit.
@@ -256,7 +256,7 @@ func slotGivenUp(p phraseReader, i int) int {
 	if j := p.endWithoutDate(i); strings.HasSuffix(p.WordAt(i), "ing") && p.isSelfContained(i, j) {
 		return j
 	}
-	if w := p.WordAt(i); inList("habits", w) || inList("games", w) {
+	if w := p.WordAt(i); isInList("habits", w) || isInList("games", w) {
 		return i + 1
 	}
 	return i
@@ -271,13 +271,13 @@ func slotDeed(p phraseReader, i int) int {
 }
 
 // slotEvent accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
-func slotNews(p phraseReader, i int) int {
+func slotEvent(p phraseReader, i int) int {
 	j := p.phraseEnd(i)
 	if p.WordAt(i) == "it" || p.WordAt(i) == "to" || p.beginsVaguely(i) || !p.isSelfContained(i, j) {
 		return i
 	}
 	for k := i; k < j; k++ {
-		if p.Tokens[k].IsCapitalized && p.WordAt(k) != "i" && !inList("timing", p.WordAt(k)) || (p.WordAt(k) == "my" || p.WordAt(k) == "our") && p.WordAt(k+1) != "" || p.WordAt(k) == "a" || p.WordAt(k) == "an" {
+		if p.Tokens[k].IsCapitalized && p.WordAt(k) != "i" && !isInList("timing", p.WordAt(k)) || (p.WordAt(k) == "my" || p.WordAt(k) == "our") && p.WordAt(k+1) != "" || p.WordAt(k) == "a" || p.WordAt(k) == "an" {
 			return j
 		}
 	}
@@ -286,17 +286,17 @@ func slotNews(p phraseReader, i int) int {
 
 // slotPastDate accepts a deed with a past date; slotFutureDate accepts a deed with a future date.
 func slotPastDate(p phraseReader, i int) int {
-	return p.withDate(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
+	return p.phraseWithDate(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
 
 func slotFutureDate(p phraseReader, i int) int {
-	return p.withDate(i, func(_, to time.Time) bool { return to.After(startOfDay(p.WrittenAt())) })
+	return p.phraseWithDate(i, func(_, to time.Time) bool { return to.After(startOfDay(p.WrittenAt())) })
 }
 
-func (p phraseReader) withDate(i int, accepts func(from, to time.Time) bool) int {
+func (p phraseReader) phraseWithDate(i int, accepts func(from, to time.Time) bool) int {
 	j := p.phraseEnd(i)
 	for k := i; k < j; k++ {
-		if inList("pointing", p.WordAt(k)) && !inList("pointed", p.WordAt(k+1)) {
+		if isInList("pointing", p.WordAt(k)) && !isInList("pointed", p.WordAt(k+1)) {
 			return i
 		}
 	}
@@ -332,8 +332,8 @@ func slotRepeated(p phraseReader, i int) int {
 	j := p.phraseEnd(i)
 	for k := i; k < j; k++ {
 		switch w, next := p.WordAt(k), p.WordAt(k+1); {
-		case w == "every" && (inList("spans", next) || inList("spans", p.WordAt(k+2))), w == "a" && inList("spans", next) && k > i+1,
-			w == "on" && strings.HasSuffix(next, "s") && inList("spans", next), w == "daily":
+		case w == "every" && (isInList("spans", next) || isInList("spans", p.WordAt(k+2))), w == "a" && isInList("spans", next) && k > i+1,
+			w == "on" && strings.HasSuffix(next, "s") && isInList("spans", next), w == "daily":
 			return slotWithDate(p, i)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // excludedTerms are terms for the user and for negation, which callers compare separately.
-var excludedTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOfWords)
+var excludedTerms = lazy.SetOf("user longer anymore never no none nothing", AllTermSet)
 
 // TermSet returns the terms of a text without excludedTerms.
 func TermSet(s string) map[string]bool {
@@ -43,7 +43,7 @@ func IsSameThing(negation, fact string) bool {
 }
 
 // AllTermSet returns all terms of a text, including excludedTerms.
-func TermsOfWords(words string) map[string]bool {
+func AllTermSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		if t := text.Term(w); t != "" {

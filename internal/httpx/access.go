@@ -17,8 +17,8 @@ type AccessEntry struct {
 	Route           string // pattern that matches the path, without the path's values
 	Status          int
 	RefusedBy       string // "key" after a wrong key, or the setting of an exceeded limit; otherwise empty
-	Took            time.Duration
-	Upstream        time.Duration // time until the upstream's headers arrived; 0 without a request to the upstream
+	Duration        time.Duration
+	UpstreamTime    time.Duration // time until the upstream's headers arrived; 0 without a request to the upstream
 	InputTokens     int64         // tokens of the prompt; 0 if the upstream reports none
 	OutputTokens    int64         // tokens of the answer; 0 if the upstream reports none
 }
@@ -50,7 +50,7 @@ func clientRequestID(r *http.Request) string {
 	return id
 }
 
-func (st *state) accessEntry(r *http.Request, status int, took time.Duration) AccessEntry {
+func (st *state) accessEntry(r *http.Request, status int, duration time.Duration) AccessEntry {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path
@@ -62,8 +62,8 @@ func (st *state) accessEntry(r *http.Request, status int, took time.Duration) Ac
 		route = "other"
 	}
 	a := AccessEntry{
-		ID: st.id, ClientRequestID: st.clientRequestID, Method: r.Method, Route: route, Status: status, RefusedBy: st.refusedBy, Took: took,
-		Upstream: time.Duration(st.meter.upstreamNanos.Load()), InputTokens: st.meter.inputTokens.Load(), OutputTokens: st.meter.outputTokens.Load(),
+		ID: st.id, ClientRequestID: st.clientRequestID, Method: r.Method, Route: route, Status: status, RefusedBy: st.refusedBy, Duration: duration,
+		UpstreamTime: time.Duration(st.meter.upstreamNanos.Load()), InputTokens: st.meter.inputTokens.Load(), OutputTokens: st.meter.outputTokens.Load(),
 	}
 	if st.identity.Owner != "" {
 		a.User = st.identity.Owner.Name()

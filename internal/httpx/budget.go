@@ -33,12 +33,12 @@ const (
 
 // Budget limits the bytes of request bodies in the process's memory at a time.
 type Budget struct {
-	limit int64        // maximum bytes
-	used  atomic.Int64 // bytes of the current bodies
+	limit     int64        // maximum bytes
+	usedBytes atomic.Int64 // bytes of the current bodies
 
-	mu      sync.Mutex  // guards the fields below
-	garbage int64       // bytes of finished large bodies that may still be in memory
-	gcTimer *time.Timer // starts the garbage collection; nil if none is planned
+	mu           sync.Mutex  // guards the fields below
+	garbageBytes int64       // bytes of finished large bodies that may still be in memory
+	gcTimer      *time.Timer // starts the garbage collection; nil if none is planned
 }
 
 // NewBudget returns a budget of limit bytes.
@@ -54,7 +54,7 @@ func (b *Budget) acquire(n, bodySize int64) bool {
 	if bodySize > maxSmallBody {
 		limit -= limit / smallDivisor
 	}
-	return b.used.Add(n) <= limit
+	return b.usedBytes.Add(n) <= limit
 }
 
 // release releases n bytes. On an idle server, Go's collector may not run for minutes after many large bodies,
@@ -63,18 +63,18 @@ func (b *Budget) release(n int64) {
 	if b == nil {
 		return
 	}
-	b.used.Add(-n)
+	b.usedBytes.Add(-n)
 	if n <= minLargeBody {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.garbage += n; b.garbage < b.limit/gcDivisor || b.gcTimer != nil {
+	if b.garbageBytes += n; b.garbageBytes < b.limit/gcDivisor || b.gcTimer != nil {
 		return
 	}
 	b.gcTimer = time.AfterFunc(gcDelay, func() {
 		b.mu.Lock()
-		b.garbage, b.gcTimer = 0, nil
+		b.garbageBytes, b.gcTimer = 0, nil
 		b.mu.Unlock()
 		debug.FreeOSMemory()
 	})

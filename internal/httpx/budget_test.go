@@ -105,7 +105,7 @@ func TestStalledBodiesGiveBackTheirShare(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer), "arrived too slowly") {
 		t.Errorf("a stalled body: got %q, %v; want it refused", answer, err)
 	}
-	if used := budget.used.Load(); used != 0 {
+	if used := budget.usedBytes.Load(); used != 0 {
 		t.Errorf("%d bytes are still counted, want none", used)
 	}
 }

@@ -23,7 +23,7 @@ func IsForwardingHeader(name string) bool {
 
 // proxyEvidence returns evidence that a request came through a proxy: a header's name, "HTTP/1.0", or "" for none.
 // By default, nginx adds no header but uses HTTP/1.0, unlike any client.
-func proxySign(r *http.Request) string {
+func proxyEvidence(r *http.Request) string {
 	for name := range r.Header {
 		if IsForwardingHeader(name) {
 			return name
@@ -37,9 +37,9 @@ func proxySign(r *http.Request) string {
 
 // errProxied is the error for a request through a proxy to a server without a key. The request has the proxy's
 // address, which does not identify the server's owner.
-func errProxied(sign string) error {
+func errProxied(evidence string) error {
 	return memory.Errorf(memory.Forbidden,
-		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", sign)
+		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", evidence)
 }
 
 // applyProxy sets RemoteAddr to the client's address if a configured proxy sent the request. From other requests,

@@ -99,9 +99,9 @@ type guard struct {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
 	st := &state{id: rand.Text(), clientRequestID: clientRequestID(r), endpoint: r.Method + " " + r.URL.Path, log: g.Log, countWrongKey: g.countWrongKey}
-	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
+	r = r.WithContext(context.WithValue(r.Context(), stateContextKey{}, st))
 	st.secure = g.applyProxy(r)
-	st.remote = addressGroup(r.RemoteAddr)
+	st.remoteAddr = addressGroup(r.RemoteAddr)
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &statusWriter{ResponseWriter: w}
 	if g.OnAnswer != nil {
@@ -135,7 +135,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && g.OnUnverifiedToken != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
 		g.OnUnverifiedToken()
 	}
-	end, err := g.limits.begin(string(identity.Owner), identity.By, begun)
+	end, err := g.limits.begin(string(identity.Owner), identity.AuditName, begun)
 	if err != nil {
 		st.refusedBy = ProblemOf(err).exceededSetting
 		g.Refuse(track, r, err)
@@ -213,26 +213,26 @@ type state struct {
 	identity        Identity
 	meter           usageMeter
 	clientRequestID string // the client's own id for the request; "" if the client sent no id
-	remote          string // the client's address without port; for IPv6, its /64 network
+	remoteAddr      string // the client's address without port; for IPv6, its /64 network
 	secure          bool   // the client used TLS
 	refusedBy       string // value for [AccessEntry].RefusedBy
 
 	countWrongKey func(remote string) time.Duration // counts a wrong key: see [CountWrongKey]
 }
 
-type stateKey struct{}
+type stateContextKey struct{}
 
 var noState = &state{log: slog.New(slog.DiscardHandler)}
 
 func stateOf(ctx context.Context) *state {
-	if st, ok := ctx.Value(stateKey{}).(*state); ok {
+	if st, ok := ctx.Value(stateContextKey{}).(*state); ok {
 		return st
 	}
 	return noState
 }
 
 // ClientAddress returns the address (for IPv6, the /64 network) of a request's client, or "" outside [Guard].
-func ClientAddress(ctx context.Context) string { return stateOf(ctx).remote }
+func ClientAddress(ctx context.Context) string { return stateOf(ctx).remoteAddr }
 
 // RequestID returns the request's id, or "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }

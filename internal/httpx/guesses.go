@@ -31,30 +31,30 @@ type wrongKeys struct {
 
 // addressGroup returns a remote address without its port; for IPv6 the /64 network, because a client may have
 // many addresses.
-func addressGroup(remote string) string {
-	ip := parseAddress(remote)
+func addressGroup(remoteAddr string) string {
+	ip := parseAddress(remoteAddr)
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
 		return net.String()
 	}
 	if ip.IsValid() {
 		return ip.String()
 	}
-	return remote
+	return remoteAddr
 }
 
 // add counts a wrong key and returns how long its sender must wait; 0 means no wait. The result
 // isFirstOverLimit is true for the first wrong key over the limit.
-func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
-	g.Update(addressGroup(remote), func(counted wrongKeys, _ bool) (wrongKeys, bool) {
+func (g *wrongKeyCounter) add(remoteAddr string, now time.Time) (wait time.Duration, isFirstOverLimit bool) {
+	g.Update(addressGroup(remoteAddr), func(counted wrongKeys, _ bool) (wrongKeys, bool) {
 		if now.Sub(counted.since) >= wrongKeyWindow {
 			counted = wrongKeys{since: now}
 		}
 		if counted.count++; counted.count > maxWrongKeys {
-			wait, first = wrongKeyWindow-now.Sub(counted.since), counted.count == maxWrongKeys+1
+			wait, isFirstOverLimit = wrongKeyWindow-now.Sub(counted.since), counted.count == maxWrongKeys+1
 		}
 		return counted, true
 	})
-	return wait, first
+	return wait, isFirstOverLimit
 }
 
 // CountWrongKey counts a wrong key that a handler received, for example in a form. It returns how long the sender
@@ -72,10 +72,10 @@ func CountWrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 }
 
 // countWrongKey counts a wrong key from an address, and logs the first wrong key over the limit.
-func (g *guard) countWrongKey(remote string) time.Duration {
-	wait, first := g.wrongKeys.add(remote, g.Now())
+func (g *guard) countWrongKey(remoteAddr string) time.Duration {
+	wait, first := g.wrongKeys.add(remoteAddr, g.Now())
 	if first {
-		g.Log.Warn("too many wrong keys from one address", "address", remote, "within", wrongKeyWindow)
+		g.Log.Warn("too many wrong keys from one address", "address", remoteAddr, "within", wrongKeyWindow)
 	}
 	return wait
 }

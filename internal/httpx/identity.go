@@ -40,15 +40,15 @@ const (
 
 // Identity is the identified caller. A request with an empty Owner is served without memory.
 type Identity struct {
-	Owner         memory.Owner
-	Name          string // the front end's name for the owner, for people; "" if unknown
-	Role          Role
-	Namespace     string
-	By            string // the caller's name in the audit record: the user of a key or token, or a name for the credential
-	ReadOnly      bool   // the key has the scope read
-	canNameUser   bool   // the request may name any user
-	proven        bool   // the request has the owner's own key or token
-	isDefaultUser bool   // the request names no user, so the owner is the server's only user
+	Owner            memory.Owner
+	DisplayName      string // the front end's name for the owner, for people; "" if unknown
+	Role             Role
+	Namespace        string
+	AuditName        string // the caller's name in the audit record: the user of a key or token, or a name for the credential
+	ReadOnly         bool   // the key has the scope read
+	canNameUser      bool   // the request may name any user
+	hasOwnCredential bool   // the request has the owner's own key or token
+	isDefaultUser    bool   // the request names no user, so the owner is the server's only user
 }
 
 // Author returns the user as the author of manual changes in the request's memory. A caller that only names a
@@ -58,13 +58,15 @@ func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 // AuthorOf is like Author, but for changes in the memory of any owner.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
-	isSelf := owner == id.Owner && (id.proven || id.isDefaultUser)
+	isSelf := owner == id.Owner && (id.hasOwnCredential || id.isDefaultUser)
 	a.Admin = id.Role == RoleAdmin && !isSelf
 	return a
 }
 
 // HasCredentialOf reports whether the request has a key or signed token of this owner.
-func (id Identity) Proves(owner memory.Owner) bool { return id.proven && id.Owner == owner }
+func (id Identity) HasCredentialOf(owner memory.Owner) bool {
+	return id.hasOwnCredential && id.Owner == owner
+}
 
 // IgnoresUser reports whether Loci ignores the user that a body names, because the server has only one user.
 func (id Identity) IgnoresUser(user string) bool {
@@ -109,9 +111,9 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: memory.DefaultNamespace, proven: token.Subject != ""}
+	id := Identity{Namespace: memory.DefaultNamespace, hasOwnCredential: token.Subject != ""}
 	if grant.Role == "" && token.Subject == "" {
-		signIn, ok := r.Context().Value(signInKey{}).(SignIn)
+		signIn, ok := r.Context().Value(signInContextKey{}).(SignIn)
 		if sso, found := o.SSO.proxySignIn(r); found {
 			signIn, ok = sso, true
 		}
@@ -119,13 +121,13 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 			grant.SignIn = signIn
 		}
 	}
-	id.By, id.ReadOnly = cmp.Or(grant.By, token.Subject, "this machine"), grant.Scope == memory.ScopeRead
+	id.AuditName, id.ReadOnly = cmp.Or(grant.AuditName, token.Subject, "this machine"), grant.Scope == memory.ScopeRead
 	proxied := "" // a key makes the address irrelevant
 	if o.Key == "" {
-		proxied = proxySign(r)
+		proxied = proxyEvidence(r)
 	}
 	if grant.Role == memory.KeyUser { // the key's user takes precedence over users in headers
-		id.Role, id.proven = RoleUser, true
+		id.Role, id.hasOwnCredential = RoleUser, true
 		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the key's user")
 		return id, err
 	}
@@ -147,9 +149,9 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		}
 		return Identity{}, err
 	}
-	id.Owner, id.Name, err = o.namedOwner(r, id, token)
+	id.Owner, id.DisplayName, err = o.namedOwner(r, id, token)
 	if err == nil && id.Owner == "" && grant.User != "" { // an admin from single sign-on who named no other user
-		id.proven = true
+		id.hasOwnCredential = true
 		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the user")
 	}
 	if err == nil && id.Owner == "" && !o.MultiUser {

@@ -38,7 +38,7 @@ const (
 // format of a stored key counts, because it may be a removed key or another server's key.
 func (o *Options) containsKey(text string) bool {
 	shortest := storedKeyLength
-	for _, key := range o.settingKeys() {
+	for _, key := range o.configuredKeys() {
 		shortest = max(minWholeWord, min(shortest, len(key)))
 	}
 	if len(text) < shortest {
@@ -90,7 +90,7 @@ func (o *Options) containsPlainKey(text string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.settingKeys(), func(key string) bool {
+	return slices.ContainsFunc(o.configuredKeys(), func(key string) bool {
 		return len(key) >= minWholeWord && containsSecret(text, key, func(from, to int) bool {
 			return len(key) >= minInsideWord || isDelimited(text, from, to)
 		})
@@ -98,7 +98,7 @@ func (o *Options) containsPlainKey(text string) bool {
 }
 
 // configuredKeys returns the server key and the front key, if they are set. They are not in the store.
-func (o *Options) settingKeys() []string {
+func (o *Options) configuredKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }
 

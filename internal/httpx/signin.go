@@ -13,24 +13,24 @@ import (
 
 // SignIn contains the permissions of a browser's session or of a key.
 type SignIn struct {
-	Role  memory.KeyRole
-	User  string // user to whom the key belongs, or an admin's name from single sign-on; "" for other keys
-	Scope memory.KeyScope
-	By    string // name in the audit record
+	Role      memory.KeyRole
+	User      string // user to whom the key belongs, or an admin's name from single sign-on; "" for other keys
+	Scope     memory.KeyScope
+	AuditName string // name in the audit record
 }
 
 // Permissions of the keys from the settings.
 var (
-	serverKeySignIn = SignIn{Role: memory.KeyAdmin, By: "server key"}
-	frontKeySignIn  = SignIn{Role: memory.KeyFront, By: "front key"}
+	serverKeySignIn = SignIn{Role: memory.KeyAdmin, AuditName: "server key"}
+	frontKeySignIn  = SignIn{Role: memory.KeyFront, AuditName: "front key"}
 )
 
-type signInKey struct{}
+type signInContextKey struct{}
 
 // WithSignIn returns a context that makes [Guard] treat a request as signed in, unless the request has its own
 // key or token.
 func WithSignIn(ctx context.Context, signIn SignIn) context.Context {
-	return context.WithValue(ctx, signInKey{}, signIn)
+	return context.WithValue(ctx, signInContextKey{}, signIn)
 }
 
 // Prefixes of the stored credential of a session. The credential "" means the server's own key.
@@ -66,9 +66,9 @@ func (o *Options) SignInOf(credential string) (SignIn, bool) {
 		k, ok := o.Keys.ByID(name, o.Now())
 		return storedGrant(k, o.Now()).SignIn, ok
 	case ssoUserCredential:
-		return SignIn{Role: memory.KeyUser, User: name, By: name}, true
+		return SignIn{Role: memory.KeyUser, User: name, AuditName: name}, true
 	case ssoAdminCredential:
-		return SignIn{Role: memory.KeyAdmin, User: name, By: name}, true
+		return SignIn{Role: memory.KeyAdmin, User: name, AuditName: name}, true
 	}
 	return SignIn{}, false
 }
@@ -100,7 +100,7 @@ func (s SSO) proxySignIn(r *http.Request) (SignIn, bool) {
 
 // SignInFor returns the permissions of a user with these groups.
 func (s SSO) SignInFor(user string, groups []string) SignIn {
-	signIn := SignIn{Role: memory.KeyUser, User: user, By: user}
+	signIn := SignIn{Role: memory.KeyUser, User: user, AuditName: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
 		signIn.Role = memory.KeyAdmin
 	}

@@ -46,7 +46,7 @@ func decodeCheckpoint(ctx context.Context, r io.Reader, fileSize int64, expected
 		return nil, d.err
 	}
 	sum := make([]byte, 4)
-	if _, err := io.ReadFull(d.r, sum); err != nil || d.remaining != 0 || string(sum) != string(bytesOf([]uint32{d.sum.Sum32()})) {
+	if _, err := io.ReadFull(d.r, sum); err != nil || d.remaining != 0 || string(sum) != string(bytesOf([]uint32{d.checksum.Sum32()})) {
 		return nil, unusablef("the file is truncated or damaged")
 	}
 	if err := c.rebuild(&f, expected.Owner, lengths, postings); err != nil {
@@ -56,7 +56,7 @@ func decodeCheckpoint(ctx context.Context, r io.Reader, fileSize int64, expected
 }
 
 func newDecoder(ctx context.Context, r io.Reader, fileSize int64) *decoder {
-	return &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), remaining: fileSize - 4, sum: crc32.New(castagnoli)}
+	return &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), remaining: fileSize - 4, checksum: crc32.New(castagnoli)}
 }
 
 func (d *decoder) readHeader() (h checkpointHeader) {
@@ -73,7 +73,7 @@ func (d *decoder) readHeader() (h checkpointHeader) {
 type decoder struct {
 	ctx       context.Context
 	r         *bufio.Reader
-	sum       hash.Hash32
+	checksum  hash.Hash32
 	offset    int
 	remaining int64 // unread bytes before the checksum
 	err       error
@@ -91,7 +91,7 @@ func (d *decoder) read(b []byte) {
 		if d.err = d.ctx.Err(); d.err == nil {
 			_, d.err = io.ReadFull(d.r, piece)
 		}
-		d.sum.Write(piece)
+		d.checksum.Write(piece)
 		b = b[len(piece):]
 	}
 }
@@ -148,7 +148,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 		defer close(done)
 		values := make([]float32, dims)
 		for c := range read {
-			if whole = whole && c.findRows(min(chunkRows, rows), dims); whole {
+			if whole = whole && c.setRowEnds(min(chunkRows, rows), dims); whole {
 				c.quantize(values) // setRowEnds has checked that each row has dims values
 			}
 			rows -= chunkRows

@@ -72,7 +72,7 @@ type frame struct {
 }
 
 func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *frozenContents) error {
-	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
+	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), checksum: crc32.New(castagnoli)}
 	rows := 0
 	for _, c := range f.chunks {
 		rows += len(c.rowEnds)
@@ -113,7 +113,7 @@ func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *f
 	if e.err != nil {
 		return e.err
 	}
-	if _, err := e.w.Write(bytesOf([]uint32{e.sum.Sum32()})); err != nil {
+	if _, err := e.w.Write(bytesOf([]uint32{e.checksum.Sum32()})); err != nil {
 		return err
 	}
 	return e.w.Flush()
@@ -122,11 +122,11 @@ func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *f
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type encoder struct {
-	ctx    context.Context
-	w      *bufio.Writer
-	sum    hash.Hash32
-	offset int // bytes written
-	err    error
+	ctx      context.Context
+	w        *bufio.Writer
+	checksum hash.Hash32
+	offset   int // bytes written
+	err      error
 }
 
 func (e *encoder) write(b []byte) {
@@ -136,7 +136,7 @@ func (e *encoder) write(b []byte) {
 	if e.err = e.ctx.Err(); e.err != nil {
 		return
 	}
-	e.sum.Write(b)
+	e.checksum.Write(b)
 	e.offset += len(b)
 	_, e.err = e.w.Write(b)
 }

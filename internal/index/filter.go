@@ -15,8 +15,8 @@ type filter struct {
 	category     int32   // category number; none means any
 	tag          string  // "" means any
 	now          int64   // microseconds since 1970; 0 disables the check of expiry
-	excluded     []int32 // sorted document numbers
-	allowed      []int32 // sorted document numbers; nil means any
+	excludedDocs []int32 // sorted document numbers
+	allowedDocs  []int32 // sorted document numbers; nil means any
 }
 
 // noMatch is the number of an unknown conversation or category; a filter for it admits no document.
@@ -40,11 +40,11 @@ func newFilter(c *contents, s *memory.Search) filter {
 	if len(c.expiryMicros) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
 	}
-	f.excluded = c.appendDocuments(f.excluded, s.ExcludedIDs)
+	f.excludedDocs = c.appendDocuments(f.excludedDocs, s.ExcludedIDs)
 	if s.AllowedIDs != nil {
-		f.allowed = c.appendDocuments([]int32{}, s.AllowedIDs)
+		f.allowedDocs = c.appendDocuments([]int32{}, s.AllowedIDs)
 	}
-	f.allowAll = f.allowAll && f.conversation == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil && f.allowed == nil
+	f.allowAll = f.allowAll && f.conversation == none && f.category == none && f.tag == "" && f.now == 0 && f.excludedDocs == nil && f.allowedDocs == nil
 	return f
 }
 
@@ -87,11 +87,11 @@ func (p *segment) admits(n int32) bool {
 			return false
 		}
 	}
-	if f.allowed != nil {
-		if _, is := slices.BinarySearch(f.allowed, n); !is {
+	if f.allowedDocs != nil {
+		if _, is := slices.BinarySearch(f.allowedDocs, n); !is {
 			return false
 		}
 	}
-	_, excluded := slices.BinarySearch(f.excluded, n)
+	_, excluded := slices.BinarySearch(f.excludedDocs, n)
 	return !excluded
 }

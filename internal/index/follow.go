@@ -157,7 +157,7 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 		if batch.mustFlushBefore(item) {
 			batch.flush(&fresh.contents)
 		}
-		batch = append(batch, step{item, vector})
+		batch = append(batch, itemChange{item, vector})
 		return nil
 	})
 	if err != nil {
@@ -194,7 +194,7 @@ func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.Ind
 func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, sh.vectorSpace.model, sh.version, func(item memory.IndexItem) error {
-		items = append(items, step{IndexItem: item})
+		items = append(items, itemChange{IndexItem: item})
 		return nil
 	})
 	if err != nil {
@@ -208,10 +208,10 @@ func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 }
 
 // batch is a list of changes that are not applied yet.
-type batch []step
+type batch []itemChange
 
 // itemChange is a written or removed item. packedVector replaces IndexItem.Vector if it is not empty.
-type step struct {
+type itemChange struct {
 	memory.IndexItem
 	packedVector []uint16
 }
@@ -238,7 +238,7 @@ func (b *batch) flush(s *contents) {
 		s.bufferPostings()
 	}
 	for _, i := range order {
-		s.applyStep(&(*b)[i])
+		s.applyItemChange(&(*b)[i])
 	}
 	s.flushPostings()
 	if len(s.docByRow) == 0 { // no vector was added
@@ -275,16 +275,16 @@ func (s *contents) reserve(b batch) {
 }
 
 // compareOrder compares changes by version; within a version, turns are last and in conversation order.
-func (a *step) compareOrder(b *step) int {
+func (a *itemChange) compareOrder(b *itemChange) int {
 	t, u := a.Memory.Turn, b.Memory.Turn
 	if a.Version != b.Version || t == nil || u == nil {
-		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(turnsLast(a.IndexItem), turnsLast(b.IndexItem)))
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(turnSortKey(a.IndexItem), turnSortKey(b.IndexItem)))
 	}
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
 // turnSortKey returns a sort key that puts turns after all other items of a version.
-func turnsLast(item memory.IndexItem) int {
+func turnSortKey(item memory.IndexItem) int {
 	if item.Memory.Turn != nil {
 		return 1
 	}

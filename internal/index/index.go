@@ -34,7 +34,7 @@ type Options struct {
 
 	// IsOffloaded reports whether an owner's vectors are searched outside the index. [memory.Search].Neighbors
 	// then holds the results of that search. It is called when an owner is loaded; nil offloads no owner.
-	Offloaded func(memory.Owner) bool
+	IsOffloaded func(memory.Owner) bool
 
 	// Report receives errors of checkpoints, which do not fail searches; nil ignores them. It may
 	// be called concurrently.
@@ -153,7 +153,7 @@ func (ix *Index) MemoryCount(owner memory.Owner) int {
 }
 
 func (ix *Index) isOffloaded(owner memory.Owner) bool {
-	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
+	return ix.opts.IsOffloaded != nil && ix.opts.IsOffloaded(owner)
 }
 
 // Warm starts to update an owner that is already loaded, so that the next search is faster. It

@@ -46,10 +46,10 @@ func newWord(w string) *word {
 	if k.term != "" {
 		k.classes = text.ClassesOf(k.term)
 	}
-	if text.IsTime(w) {
+	if text.IsTimeWord(w) {
 		k.flags |= memory.FlagTime
 	}
-	if text.IsNumber(w) {
+	if text.IsNumberWord(w) {
 		k.flags |= memory.FlagNumber
 	}
 	return k

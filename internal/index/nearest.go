@@ -88,7 +88,7 @@ func (x *vectorSearch) start(segments []*segment, s *memory.Search) {
 
 // hasOneScanner reports whether there is only one scanner. The caller then finishes the scan before it scores
 // words, so that word scores stay in the CPU cache.
-func (x *vectorSearch) isSingle() bool { return len(x.scanners) == 1 }
+func (x *vectorSearch) hasOneScanner() bool { return len(x.scanners) == 1 }
 
 // finish helps to finish the scan, marks the best documents by exact cosine in vectorPicks, and returns
 // them. Documents that may be among the best despite the rounding error of int8 are rescored. Vectors

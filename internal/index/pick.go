@@ -47,7 +47,7 @@ func pickByWords(segments []*segment, picks *topPicks) []scoredDoc {
 // sorter is the working memory for sorting scored documents.
 type sorter struct {
 	keys     []uint64
-	original []scoredDoc
+	unsorted []scoredDoc
 }
 
 // sort sorts a list by score, then by id, and returns the first limit documents.
@@ -58,9 +58,9 @@ func (x *sorter) sort(segments []*segment, list []scoredDoc, limit int) []scored
 		keys[i] = uint64(^sortableBits(f.score))<<32 | uint64(i)
 	}
 	slices.Sort(keys)
-	x.keys, x.original = keys, append(x.original[:0], list...)
+	x.keys, x.unsorted = keys, append(x.unsorted[:0], list...)
 	for i, key := range keys {
-		list[i] = x.original[uint32(key)]
+		list[i] = x.unsorted[uint32(key)]
 	}
 	for i := 0; i < len(list); {
 		j := i + 1

@@ -45,7 +45,7 @@ func (ix *Index) resumeCheckpoint(sh *shard, owner memory.Owner) error {
 		hasUnexpected = hasUnexpected || !expected
 		delete(missing, k)
 		if item.Version > sh.version {
-			items = append(items, step{IndexItem: item})
+			items = append(items, itemChange{IndexItem: item})
 		}
 		return nil
 	})

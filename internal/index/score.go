@@ -88,11 +88,11 @@ func scoreRareFirst(segments []*segment, groups []termGroup, means [4]meanLength
 
 // skipHopeless sets the contenders: the documents that can still be among the best if at most maxAddedScore
 // is added to a score. It does nothing if a document without a score could still be among the best.
-func skipHopeless(segments []*segment, remaining float32, picks *topPicks, finishVectors func()) {
+func skipHopeless(segments []*segment, maxAddedScore float32, picks *topPicks, finishVectors func()) {
 	if len(pickByWords(segments, picks)) < picks.limit {
 		return
 	}
-	bound := remaining + picks.minScore*1e-5 // rounding errors of float32 sums are smaller
+	bound := maxAddedScore + picks.minScore*1e-5 // rounding errors of float32 sums are smaller
 	if picks.minScore <= bound {
 		return
 	}
@@ -112,8 +112,8 @@ const (
 
 // inverseFrequency returns the inverse document frequency of a word that occurs in wordDocs of docs
 // documents.
-func inverseFrequency(docs, containing int) float64 {
-	n, with := float64(docs)+smoothingDocs, float64(containing)+smoothingFrequency
+func inverseFrequency(docs, wordDocs int) float64 {
+	n, with := float64(docs)+smoothingDocs, float64(wordDocs)+smoothingFrequency
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
 }
 

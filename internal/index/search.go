@@ -67,7 +67,7 @@ func (d *searchState) search(ctx context.Context, segments []*segment, s *memory
 	if !s.WordsFirst {
 		d.vectorSearch.start(segments, s)
 	}
-	if d.vectorSearch.isSingle() {
+	if d.vectorSearch.hasOneScanner() {
 		d.vectorSearch.finish(&d.sorter)
 	}
 	terms := uniqueTerms(text.Terms(s.Text))

@@ -150,9 +150,9 @@ func newContents() contents {
 	}
 }
 
-func (s *contents) apply(item memory.IndexItem) { s.applyStep(&step{IndexItem: item}) }
+func (s *contents) apply(item memory.IndexItem) { s.applyItemChange(&itemChange{IndexItem: item}) }
 
-func (s *contents) applyStep(change *step) {
+func (s *contents) applyItemChange(change *itemChange) {
 	id := change.ID
 	if id == "" {
 		id = change.Memory.ID()

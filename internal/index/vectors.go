@@ -117,7 +117,7 @@ func (c *chunk) quantize(buffer []float32) (maxScale float32) {
 
 // setRowEnds sets rowEnds, and reports whether packedRows has exactly rowCount rows of dims values. If so, it
 // allocates the int8 forms of a full chunk, so that the last chunk can grow.
-func (c *chunk) findRows(rowCount, dims int) bool {
+func (c *chunk) setRowEnds(rowCount, dims int) bool {
 	at := 0
 	c.rowEnds = make([]uint32, 0, chunkRows)
 	for range rowCount {

@@ -112,7 +112,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	grace := time.AfterFunc(r.opts.Grace, func() { cancel(context.Cause(ctx)) })
 	defer grace.Stop()
 	workers.Wait()
-	r.stop()
+	r.markStopped()
 	return nil
 }
 
@@ -238,7 +238,7 @@ func (r *Runner) endJob() {
 	r.Wake()
 }
 
-func (r *Runner) stop() {
+func (r *Runner) markStopped() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true

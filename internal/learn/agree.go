@@ -13,14 +13,14 @@ import (
 // commonTerms are terms that comparisons of two facts ignore, so that "User lives in Rome" and "User is based in
 // Rome" have the same meaning.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
-	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOfWords)
+	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.AllTermSet)
 
 // sameMeaning reports whether two similar facts mean the same. They must have the same person, time, numbers,
 // names, [directions] and polarity, and the same words except for [commonTerms].
 func sameMeaning(a, b string) bool {
 	return slices.Equal(sortedNumbers(a), sortedNumbers(b)) &&
 		maps.Equal(foldedNames(a), foldedNames(b)) &&
-		!hasOtherTerm(extract.TermSet(a), extract.TermSet(b)) && !hasOtherTerm(extract.TermSet(b), extract.TermSet(a)) &&
+		!hasTermNotIn(extract.TermSet(a), extract.TermSet(b)) && !hasTermNotIn(extract.TermSet(b), extract.TermSet(a)) &&
 		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
@@ -72,7 +72,7 @@ func directionsOf(s string) map[string]bool {
 	return set
 }
 
-func hasOtherTerm(a, b map[string]bool) bool {
+func hasTermNotIn(a, b map[string]bool) bool {
 	for t := range a {
 		if !b[t] && !commonTerms.Has(t) {
 			return true

@@ -28,7 +28,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	d := prompt.Extract{Today: a.Now.In(zone), Context: a.AttachedDocuments, LearningGoals: a.LearningGoals}
+	d := prompt.Extract{NewestTurnAt: a.Now.In(zone), Context: a.AttachedDocuments, LearningGoals: a.LearningGoals}
 	turn := func(id string, s extract.Utterance, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
@@ -43,13 +43,13 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // s answers a message that is not among the new turns
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
-		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))
+		d.Turns = append(d.Turns, turn(shortTurnID(i), s, s.TextForModel()))
 		if !s.Turn.CreatedAt.IsZero() {
-			d.Today = s.Turn.CreatedAt.In(zone)
+			d.NewestTurnAt = s.Turn.CreatedAt.In(zone)
 		}
 	}
 	for i, f := range a.Facts {
-		d.Facts = append(d.Facts, prompt.FactLine{ID: factName(i), Text: f.Content, Pending: f.Status == memory.Pending})
+		d.Facts = append(d.Facts, prompt.FactLine{ID: shortFactID(i), Text: f.Content, Pending: f.Status == memory.Pending})
 	}
 	return p.Fill(d)
 }
@@ -68,10 +68,10 @@ func beginningAndEnd(s string) string {
 }
 
 // shortFactID returns the short id of fact i in a prompt: "k1" for the first.
-func factName(i int) string { return "k" + strconv.Itoa(i+1) }
+func shortFactID(i int) string { return "k" + strconv.Itoa(i+1) }
 
 // shortTurnID returns the short id of turn i in a prompt: "t1" for the first. Models copy long ids wrongly.
-func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
+func shortTurnID(i int) string { return "t" + strconv.Itoa(i+1) }
 
 // AskDecisions returns the prompt that asks a model how each candidate changes the facts similar to it.
 func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, error) {
@@ -87,11 +87,11 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 
 // liveNeighbours returns the live (active or pending) neighbours of all candidates, without duplicates. The
 // prompt uses the index of a neighbour as its short id.
-func liveNeighbours(cands []extract.Candidate) []extract.Neighbour {
-	var out []extract.Neighbour
+func liveNeighbours(cands []extract.Candidate) []extract.Neighbor {
+	var out []extract.Neighbor
 	seen := map[string]bool{}
 	for _, c := range cands {
-		for _, n := range c.Neighbours {
+		for _, n := range c.Neighbors {
 			if n.Fact.Status.Live() && !seen[n.Fact.ID] {
 				seen[n.Fact.ID] = true
 				out = append(out, n)

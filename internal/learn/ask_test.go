@@ -34,7 +34,7 @@ func TestAskedIDsResolveInReplies(t *testing.T) {
 	if len(kept) != 1 || kept[0].TurnID != utterances[1].Turn.ID || kept[0].ReviewReason != "" {
 		t.Fatalf("kept %+v, want one of the second turn", kept)
 	}
-	kept[0].Neighbours = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
+	kept[0].Neighbors = []extract.Neighbor{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
 	ask, err = AskDecisions(kept, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAskedIDsResolveInReplies(t *testing.T) {
 		t.Errorf("asked\n%s\nwant\n%s", ask.User, want)
 	}
 	decisions, err := ParseDecisions(`{"decisions":[{"new":1,"event":"UPDATE","id":"0","text":"","reason":"moved"}]}`, kept)
-	if err != nil || len(decisions) != 1 || decisions[0].Target != berlin.ID {
+	if err != nil || len(decisions) != 1 || decisions[0].TargetID != berlin.ID {
 		t.Errorf("decisions %+v, %v; want one about Berlin", decisions, err)
 	}
 }

@@ -79,7 +79,7 @@ func (p *planner) replacementReason(oldFacts []*plannedFact, newFact memory.Fact
 
 // pendingMatch returns the pending fact that a candidate repeats, or nil.
 func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		k := p.factsByID[n.Fact.ID]
 		if k != nil && k.change == nil && n.Fact.Scope == p.opts.Scope && confirmsPending(&c, n) {
 			return k
@@ -107,7 +107,7 @@ func (p *planner) confirmPending(k *plannedFact, c extract.Candidate, oldFacts [
 	}
 	const reason = "the user repeated it explicitly"
 	change := memory.Change{Action: memory.ActionApprove, After: memory.State{Fact: &confirmed}, Base: confirmed.Version, Reason: reason, Author: p.opts.Author}
-	outcome := Outcome{FactID: confirmed.ID, FactText: confirmed.Content, Action: "add", Reason: reason}
+	outcome := CandidateOutcome{FactID: confirmed.ID, FactText: confirmed.Content, Action: "add", Reason: reason}
 	for _, o := range oldFacts {
 		p.supersede(o, confirmed, reason)
 		outcome.Action, outcome.TargetID, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, confirmed.ID
@@ -160,7 +160,7 @@ func (p *planner) modelLabel() string {
 // a person rejected the wording, or if the wording is no fact or adds a name or number.
 func (p *planner) checkedRewording(c extract.Candidate, v *resolution) string {
 	s := tidyFact(v.rewording)
-	if s == "" || p.opts.IsWordingFree == nil || !p.opts.IsWordingFree(c.Scope(p.opts.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.IsInstruction(s) {
+	if s == "" || p.opts.IsWordingFree == nil || !p.opts.IsWordingFree(c.Scope(p.opts.Scope), s) || dropReason(extract.Candidate{Text: s}) != "" || extract.IsInstruction(s) {
 		return ""
 	}
 	reworded := c
@@ -252,7 +252,7 @@ func (p *planner) hasLiveWording(newFact memory.Fact, endingFacts []*plannedFact
 
 func (p *planner) addReplacement(oldFacts []*plannedFact, newFact memory.Fact, reason string) {
 	add := memory.Change{Action: memory.ActionAdd, NewID: newFact.ID, Reason: reason, Author: p.opts.Author}
-	outcome := Outcome{FactID: newFact.ID, FactText: newFact.Content, Action: "add", Reason: reason}
+	outcome := CandidateOutcome{FactID: newFact.ID, FactText: newFact.Content, Action: "add", Reason: reason}
 	for _, k := range oldFacts {
 		newFact.Core = cmp.Or(newFact.Core, k.Fact.Core)
 		outcome.Action = "replace"
@@ -274,14 +274,14 @@ func (p *planner) supersede(k *plannedFact, newFact memory.Fact, reason string) 
 	change := p.unlinkChange(k, reason)
 	change.OldID, change.NewID = k.Fact.ID, newFact.ID
 	if k.Link == nil {
-		change = endReplaced(k.Fact, newFact, p.opts.Now, reason, p.opts.Author)
+		change = endingChange(k.Fact, newFact, p.opts.Now, reason, p.opts.Author)
 		p.releaseWording(k)
 	}
 	k.change, k.isEnding = &change, true
 }
 
 // endingChange returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
-func endReplaced(oldFact, newFact memory.Fact, endedAt time.Time, reason string, author memory.Author) memory.Change {
+func endingChange(oldFact, newFact memory.Fact, endedAt time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(oldFact, newFact, endedAt, reason, author)[0]
 	if ended := change.After.Fact; ended.ValidTo.Before(ended.ValidFrom) {
 		ended.ValidTo = ended.ValidFrom
@@ -310,13 +310,13 @@ func (p *planner) addPending(newFact memory.Fact, replacedID, reason string) {
 		k := p.factsByID[id]
 		return k.Fact.Status == memory.Pending && k.Fact.Scope == newFact.Scope && sameMeaning(k.Fact.Content, newFact.Content)
 	}) {
-		p.outcomes = append(p.outcomes, Outcome{FactText: newFact.Content, Action: "ignore", Reason: "redundant"})
+		p.outcomes = append(p.outcomes, CandidateOutcome{FactText: newFact.Content, Action: "ignore", Reason: "redundant"})
 		return
 	}
 	newFact.Status = memory.Pending
 	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &newFact}, OldID: replacedID, NewID: newFact.ID, Reason: reason, Author: p.opts.Author})
 	p.liveWordings[wordingOf(newFact)] = true
-	p.outcomes = append(p.outcomes, Outcome{FactID: newFact.ID, FactText: newFact.Content, Action: "pending", TargetID: replacedID, Reason: reason})
+	p.outcomes = append(p.outcomes, CandidateOutcome{FactID: newFact.ID, FactText: newFact.Content, Action: "pending", TargetID: replacedID, Reason: reason})
 }
 
 // addSuperseded stores a candidate as a past fact that the fact newerID replaced at endedAt; searches omit past facts.
@@ -331,12 +331,12 @@ func (p *planner) addSuperseded(c extract.Candidate, newerID string, endedAt tim
 		pastFact.ValidFrom = time.Time{}
 	}
 	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &pastFact}, OldID: pastFact.ID, NewID: newerID, Reason: reason, Author: p.opts.Author})
-	p.outcomes = append(p.outcomes, Outcome{FactText: c.Text, Action: "ignore", TargetID: newerID, Reason: reason})
+	p.outcomes = append(p.outcomes, CandidateOutcome{FactText: c.Text, Action: "ignore", TargetID: newerID, Reason: reason})
 }
 
 // wasLearned reports whether a fact with these words and any status was already learned from this turn.
 func wasLearned(c extract.Candidate) bool {
-	return slices.ContainsFunc(c.Neighbours, func(n extract.Neighbour) bool {
+	return slices.ContainsFunc(c.Neighbors, func(n extract.Neighbor) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.TurnID) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
 }

@@ -23,7 +23,7 @@ func sameConditions(a, b, attribute string) bool {
 // conditionTerms returns the terms of a fact's times and occasions, such as "morning" or "winter", without full dates.
 func conditionTerms(fact, attribute string) map[string]bool {
 	fact = sinceClause.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.ResolveDates(fact, time.Time{}), func(d text.Date) bool { return d.IsRelative }))), "")
-	times := slices.DeleteFunc(text.Words(prepositionPhrase.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })
+	times := slices.DeleteFunc(text.Words(prepositionPhrase.FindString(fact)), func(w string) bool { return !isTimeWord(w) || commonTerms.Has(text.Term(w)) })
 	terms := extract.TermSet(strings.Join(append(times, conditionClause.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")

@@ -15,8 +15,8 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 	waiting := withStatus(heardFact("User lives in Lisbon"), memory.Pending)
 	for name, again := range map[string]string{"the same words": "User lives in Lisbon", "about the same": "User currently lives in Lisbon"} {
 		c := later(5, again, waiting, berlin)
-		for i := range c.Neighbours {
-			c.Neighbours[i].Similarity = 1
+		for i := range c.Neighbors {
+			c.Neighbors[i].Similarity = 1
 		}
 		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, outcomes := Plan(fresh, Reconcile(fresh), again, options())

@@ -12,23 +12,23 @@ import (
 
 // The verdicts of decisions, which are also the operations of models.
 const (
-	Add           extract.Operation = "add"    // store the candidate
-	Update        extract.Operation = "update" // the candidate replaces the target
-	Delete        extract.Operation = "delete" // the target fact is no longer true
-	None          extract.Operation = "none"   // the target already means the same as the candidate
-	ForgetTargets extract.Operation = "forget" // the user asks to forget the targets
+	Add           extract.FactOperation = "add"    // store the candidate
+	Update        extract.FactOperation = "update" // the candidate replaces the target
+	Delete        extract.FactOperation = "delete" // the target fact is no longer true
+	None          extract.FactOperation = "none"   // the target already means the same as the candidate
+	ForgetTargets extract.FactOperation = "forget" // the user asks to forget the targets
 )
 
 // Decision is one result of reconciliation.
 type Decision struct {
-	Candidate int // index in the list of candidates; -1 if the decision names no candidate
-	Verdict   extract.Operation
-	Target    string // id of the existing fact; "" for Add
-	Text      string // for Update: the words to store instead of the candidate's words
-	Reason    string
+	CandidateIndex int // index in the list of candidates; -1 if the decision names no candidate
+	Verdict        extract.FactOperation
+	TargetID       string // id of the existing fact; "" for Add
+	Text           string // for Update: the words to store instead of the candidate's words
+	Reason         string
 }
 
-var verdictsByName = map[string]extract.Operation{
+var verdictsByName = map[string]extract.FactOperation{
 	"add": Add, "new": Add, "insert": Add, "create": Add,
 	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
 	"delete": Delete, "remove": Delete, "retire": Delete, "end": Delete, "forget": ForgetTargets,
@@ -62,22 +62,22 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		if verdict == ForgetTargets { // in this reply format "forget" is no request of the user
 			verdict = Delete
 		}
-		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}
+		d := Decision{CandidateIndex: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}
 		for _, id := range append(w.ID, w.TargetID...) {
-			d.Target = targets[id]
+			d.TargetID = targets[id]
 		}
 		if len(w.New) == 1 {
 			if n, err := strconv.Atoi(w.New[0]); err == nil && 1 <= n && n <= len(cands) {
-				d.Candidate = n - 1
+				d.CandidateIndex = n - 1
 			}
-		} else if d.Candidate = slices.IndexFunc(cands, func(c extract.Candidate) bool { return text.Hash(c.Text) == text.Hash(w.Text) }); d.Candidate < 0 && len(cands) == 1 && verdict != Delete {
-			d.Candidate = 0
+		} else if d.CandidateIndex = slices.IndexFunc(cands, func(c extract.Candidate) bool { return text.Hash(c.Text) == text.Hash(w.Text) }); d.CandidateIndex < 0 && len(cands) == 1 && verdict != Delete {
+			d.CandidateIndex = 0
 		}
 		switch {
-		case verdict == Delete && d.Target == "", verdict != Delete && d.Candidate < 0:
+		case verdict == Delete && d.TargetID == "", verdict != Delete && d.CandidateIndex < 0:
 			continue
 		case verdict == Add:
-			d.Target = ""
+			d.TargetID = ""
 		}
 		out = append(out, d)
 	}

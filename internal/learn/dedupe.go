@@ -21,7 +21,7 @@ type DedupeOptions struct {
 // Repetition is a candidate that repeats a fact.
 type Repetition struct {
 	Candidate extract.Candidate
-	Fact      extract.Neighbour
+	Fact      extract.Neighbor
 }
 
 // Dedupe separates new candidates from candidates that repeat a live (active or pending) fact, and drops candidates
@@ -61,7 +61,7 @@ func unwantedReason(c extract.Candidate) string {
 		return ""
 	}
 	hash := text.Hash(c.Text)
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		f := n.Fact
 		sameText := text.Hash(f.Content) == hash
 		sameTurn := c.TurnID != "" && slices.Contains(f.Provenance.Turns, c.TurnID)
@@ -73,7 +73,7 @@ func unwantedReason(c extract.Candidate) string {
 			return "a person rejected it"
 		case f.Status == memory.Retired && sameTurn:
 			return "it was forgotten"
-		case f.Status == memory.Superseded && sameTurn && hasLiveFact(c.Neighbours, f.SupersededBy):
+		case f.Status == memory.Superseded && sameTurn && hasLiveFact(c.Neighbors, f.SupersededBy):
 			return "the fact that replaced it is newer"
 		}
 	}
@@ -81,28 +81,28 @@ func unwantedReason(c extract.Candidate) string {
 }
 
 // hasLiveFact reports whether the neighbours contain an active or pending fact with this id.
-func hasLiveFact(neighbours []extract.Neighbour, id string) bool {
-	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
+func hasLiveFact(neighbours []extract.Neighbor, id string) bool {
+	return slices.ContainsFunc(neighbours, func(n extract.Neighbor) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
 // echoedFact returns the fact that a candidate repeats, if a model or a pasted text states the candidate instead
 // of the user. The repetition is then no evidence for the fact.
-func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
+func echoedFact(c extract.Candidate) (extract.Neighbor, bool) {
 	if c.RememberRequested || c.Op == Update || trustRank(c.Trust) >= trustRank(memory.TrustUser) && (c.ReviewReason == "" || c.DoubtReason == "") {
-		return extract.Neighbour{}, false
+		return extract.Neighbor{}, false
 	}
 	terms := extract.TermSet(c.Text)
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		if extract.CoveredShare(terms, extract.TermSet(n.Fact.Content)) >= 0.8 && addsNoNameOrNumber(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
 			return n, true
 		}
 	}
-	return extract.Neighbour{}, false
+	return extract.Neighbor{}, false
 }
 
 // namesTarget reports whether a model's operation names the neighbour as the fact to replace.
-func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
-	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
+func namesTarget(c *extract.Candidate, n extract.Neighbor) bool {
+	return c.Op == Update && slices.Contains(c.TargetIDs, n.Fact.ID)
 }
 
 // addsNoNameOrNumber reports whether a fact has all numbers and names of a statement. A statement with a new
@@ -125,28 +125,28 @@ func addsNoNameOrNumber(statement, fact string) bool {
 	return true
 }
 
-func echoReason(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
+func echoReason(n extract.Neighbor) string { return "an echo of memory: " + n.Fact.ID }
 
-func findDuplicate(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok bool) {
+func findDuplicate(c extract.Candidate, o DedupeOptions) (n extract.Neighbor, ok bool) {
 	hash, scope := text.Hash(c.Text), c.Scope(o.Scope)
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		if n.Fact.Status.Live() && isVisibleIn(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirmsPending(&c, n) {
 			return n, true
 		}
 	}
 	if o.ExactOnly || c.Op == Update {
-		return extract.Neighbour{}, false
+		return extract.Neighbor{}, false
 	}
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		if n.Fact.Status.Live() && isVisibleIn(n, scope) && n.Similarity >= o.MinSimilarity && sameMeaning(n.Fact.Content, c.Text) && !confirmsPending(&c, n) {
 			return n, true
 		}
 	}
-	return extract.Neighbour{}, false
+	return extract.Neighbor{}, false
 }
 
 // confirmsPending reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
-func confirmsPending(c *extract.Candidate, n extract.Neighbour) bool {
+func confirmsPending(c *extract.Candidate, n extract.Neighbor) bool {
 	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && trustRank(c.Trust) >= trustRank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.TurnID) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || sameMeaning(n.Fact.Content, c.Text))
@@ -154,7 +154,7 @@ func confirmsPending(c *extract.Candidate, n extract.Neighbour) bool {
 
 // isVisibleIn reports whether the neighbour is visible everywhere in scope. Facts shared by another user do not
 // count, because that user may stop sharing at any time.
-func isVisibleIn(n extract.Neighbour, scope memory.Scope) bool {
+func isVisibleIn(n extract.Neighbor, scope memory.Scope) bool {
 	if n.SharedByUser() {
 		return false
 	}

@@ -55,7 +55,7 @@ var countForm = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
 // hasOtherCount reports whether a statement has another number for the things that a fact counts. "Has one dog"
 // recounts "has two dogs"; "has a dog" does not, because it may be one of the two.
-func changesCount(statement, fact string) bool {
+func hasOtherCount(statement, fact string) bool {
 	a, b := countForm.FindStringSubmatch(text.Fold(statement)), countForm.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {
 		return false

@@ -28,7 +28,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 	turns := turnSources{utterances: utterances}
 	for _, c := range cands {
 		c.Text = tidyFact(c.Text)
-		if reason := worthlessReason(c); reason != "" {
+		if reason := dropReason(c); reason != "" {
 			dropped = append(dropped, DroppedCandidate{c, reason})
 			continue
 		}
@@ -49,7 +49,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, DroppedCandidate{c, reasonStatedEarlier})
 			continue
 		}
-		if !c.RememberRequested && extract.OffTheRecord(utterances[i].Turn.Content) {
+		if !c.RememberRequested && extract.IsOffTheRecord(utterances[i].Turn.Content) {
 			dropped = append(dropped, DroppedCandidate{c, "the user asked not to remember it"})
 			continue
 		}
@@ -113,7 +113,7 @@ var smallTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`|(?:is|feels) .*\b(?:right now|at the moment)$` +
 	`)`)
 
-func worthlessReason(c extract.Candidate) string {
+func dropReason(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
@@ -149,7 +149,7 @@ func isContentless(s string) bool {
 	return true
 }
 
-var requestTerms = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOfWords)
+var requestTerms = lazy.SetOf("what who where when why how which would could do does did", extract.AllTermSet)
 
 // ReadsLikeInstruction reports whether a fact's words read like an instruction to a model.
 func ReadsLikeInstruction(words string) bool { return extract.IsInstruction(tidyFact(words)) }
@@ -166,7 +166,7 @@ func (r *turnSources) bestSource(c *extract.Candidate, subject string) (bestTurn
 	}
 	bestTurn = -1
 	for _, i := range searchOrder(namedIndex, len(r.utterances)) {
-		grounding := Ground(Claim{c.Text, c.Quote, subject, c.Op}, r.utterances[i])
+		grounding := GroundClaim(Claim{c.Text, c.Quote, subject, c.Op}, r.utterances[i])
 		if bestTurn < 0 || grounding.Grade < g.Grade || grounding.Grade == g.Grade && g.Span.End == 0 && grounding.Span.End > 0 {
 			bestTurn, g = i, grounding
 		}
@@ -259,7 +259,7 @@ func blankedText(content, guarded string) string {
 func turnIndex(id string, utterances []extract.Utterance) int {
 	short := strings.ToLower(strings.Trim(id, "[] "))
 	for i, s := range utterances {
-		if id != "" && id == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
+		if id != "" && id == s.Turn.ID || short == shortTurnID(i) || short == strconv.Itoa(i+1) {
 			return i
 		}
 	}
@@ -285,7 +285,7 @@ var yearlyDate = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // withTurn returns the candidate with the scope, time and speaker of its turn. It makes dates in a rule's
 // candidate absolute; models write absolute dates themselves.
-func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
+func withTurn(c extract.Candidate, s extract.Utterance, isFromRule bool) extract.Candidate {
 	t := s.Turn
 	c.TurnID, c.ConversationID, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
@@ -301,7 +301,7 @@ func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Can
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if byRule && (!yearlyDate.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
+	if isFromRule && (!yearlyDate.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
 		c.Text = text.WithAbsoluteDates(c.Text, t.CreatedAt)
 	}
 	return c

@@ -26,7 +26,7 @@ func SplitForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (
 			return ok && s.Turn.Role == memory.RoleUser
 		})
 		if at >= 0 && c.ReviewReason == "" {
-			requests = append(requests, ForgetRequest{utterances[at].Turn.ID, c.Targets})
+			requests = append(requests, ForgetRequest{utterances[at].Turn.ID, c.TargetIDs})
 		}
 	}
 	return remaining, requests

@@ -16,7 +16,7 @@ import (
 // MemoryRequests are the requests about memory in a user's message.
 type MemoryRequests struct {
 	HasRememberRequest bool
-	ForgetCommands     []extract.Command
+	ForgetCommands     []extract.ForgetCommand
 	OffTheRecord       bool // the user wants this message not to be remembered
 }
 
@@ -25,7 +25,7 @@ func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 	remember, forget := extract.MemoryCommands([]extract.Utterance{{Turn: t, Text: utterance.ParseMessage(t.Content, t.Foreign).OwnText}})
 	return MemoryRequests{
 		HasRememberRequest: len(remember) > 0, ForgetCommands: forget,
-		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
+		OffTheRecord: t.Role == memory.RoleUser && extract.IsOffTheRecord(t.Content),
 	}
 }
 
@@ -44,8 +44,8 @@ const minMatchShare = 0.6
 //   - is a fact whose quote has these words, names and numbers, if each of the fact's turns matches as well.
 //
 // A request that names a thing or repeats a statement selects a fact only if no other fact matches.
-func MemoriesToForget(request extract.Command, memories []memory.Memory) []memory.Memory {
-	if request.Everything {
+func MemoriesToForget(request extract.ForgetCommand, memories []memory.Memory) []memory.Memory {
+	if request.IsEverything {
 		return memories
 	}
 	switch request.ObjectKind {
@@ -83,12 +83,12 @@ func introducesName(m memory.Memory, name string) bool {
 		return true
 	}
 	relationForm := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
-	return slices.ContainsFunc(relationForm.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
+	return slices.ContainsFunc(relationForm.FindAllStringSubmatch(words, -1), func(match []string) bool { return text.IsPersonWord(match[1]) })
 }
 
 // singleMatch returns the fact that states the request's thing or statement, or nil if several facts match.
-func singleMatch(memories []memory.Memory, request extract.Command) []memory.Memory {
-	statesRequest := statesValueOf(request.Object)
+func singleMatch(memories []memory.Memory, request extract.ForgetCommand) []memory.Memory {
+	statesRequest := valueMatcher(request.Object)
 	if request.ObjectKind == extract.ObjectStatement {
 		statesRequest = func(fact string) bool { return sameStatement(fact, request.Object) }
 	}
@@ -105,7 +105,7 @@ func singleMatch(memories []memory.Memory, request extract.Command) []memory.Mem
 }
 
 // valueMatcher returns a function that reports whether a fact begins with a thing's value: "The code is 17".
-func statesValueOf(thing string) func(fact string) bool {
+func valueMatcher(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
 }
@@ -126,7 +126,7 @@ type requestSubject struct {
 	isAboutUser     bool                // the request is about the user alone
 }
 
-func newRequestSubject(request extract.Command) requestSubject {
+func newRequestSubject(request extract.ForgetCommand) requestSubject {
 	g := requestSubject{terms: extract.TermSet(english.ToThirdPerson(request.Object)), namesAndNumbers: text.Numbers(request.Object), everyday: everydayNameOf(request.Object)}
 	g.mainTerms = withoutCommonTerms(g.terms)
 	g.isAboutUser = g.everyday != nil || requestAboutUser.MatchString(request.Object) && !slices.ContainsFunc(text.Words(request.Object), text.IsPersonWord)
@@ -190,14 +190,14 @@ func expressesAversion(fact string) bool { return aversion.MatchString(text.Fold
 
 // matchesWords reports whether words of a memory and its classification (attribute, category and subject) contain
 // the request's terms. If the request is about the user, sentences about other people do not count.
-func (g requestSubject) matchesWords(words, classWords string) bool {
+func (g requestSubject) matchesWords(words, classification string) bool {
 	if g.isAboutUser {
 		var statesEveryday bool
 		if words, statesEveryday = g.sentencesOfUser(words); statesEveryday || words == "" {
 			return statesEveryday
 		}
 	}
-	if g.everyday != nil && (g.everyday.needsAttribute || strings.Contains(classWords, "'s")) {
+	if g.everyday != nil && (g.everyday.needsAttribute || strings.Contains(classification, "'s")) {
 		return false
 	}
 	folded := text.Fold(words)
@@ -206,7 +206,7 @@ func (g requestSubject) matchesWords(words, classWords string) bool {
 			return false
 		}
 	}
-	content := addTerms(extract.TermSet(words), extract.TermSet(classWords))
+	content := addTerms(extract.TermSet(words), extract.TermSet(classification))
 	return extract.CoveredShare(g.terms, content) >= minMatchShare && extract.CoveredShare(g.mainTerms, content) >= minMatchShare
 }
 

@@ -168,7 +168,7 @@ func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 // words.
 func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")
-	for _, m := range MemoriesToForget(extract.Command{Object: "I live in Berlin"}, found) {
+	for _, m := range MemoriesToForget(extract.ForgetCommand{Object: "I live in Berlin"}, found) {
 		if strings.Contains(m.Content(), "dog") && m.Fact != nil {
 			t.Errorf("%q goes with its turn", m.Content())
 		}
@@ -178,7 +178,7 @@ func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 		ID: "f", Content: "User is unhappy at the office", Source: memory.Extracted, Subject: "user",
 		Provenance: memory.Provenance{Quote: &memory.Span{Turn: "turn-1", Start: 12, End: 31}, Turns: []string{"turn-1"}},
 	}}
-	wish := extract.Command{Object: "Carl"}
+	wish := extract.ForgetCommand{Object: "Carl"}
 	goes := func() bool {
 		for _, m := range MemoriesToForget(wish, append(found, quoted)) {
 			if m.Fact != nil && m.Fact.ID == "f" {

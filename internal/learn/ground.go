@@ -14,23 +14,23 @@ import (
 // on existing facts, "" for none.
 type Claim struct {
 	Text, Quote, Subject string
-	Op                   extract.Operation
+	Op                   extract.FactOperation
 }
 
 // SupportGrade is how well a conversation supports a claim.
-type Grade int
+type SupportGrade int
 
 // The grades.
 const (
-	Grounded Grade = iota // the turn has the quote and does not contradict the claim
-	Unproven              // the turn neither proves nor refutes the claim
-	Refuted               // a part of the claim is missing in the conversation or contradicts it
+	Grounded SupportGrade = iota // the turn has the quote and does not contradict the claim
+	Unproven                     // the turn neither proves nor refutes the claim
+	Refuted                      // a part of the claim is missing in the conversation or contradicts it
 )
 
 // Grounding is the result of [GroundClaim]. Reason explains it to people and is "" if Grounded. Span is the
 // position of the quote in the turn, empty without a quote.
 type Grounding struct {
-	Grade  Grade
+	Grade  SupportGrade
 	Reason string
 	Span   text.Span
 }
@@ -41,7 +41,7 @@ const UnprovenConfidence = 0.6
 // GroundClaim looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
 // quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if its
 // quote is in the turn, otherwise Unproven.
-func Ground(c Claim, s extract.Utterance) Grounding {
+func GroundClaim(c Claim, s extract.Utterance) Grounding {
 	g := newEvidence(c, s)
 	if reason := g.refutation(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
@@ -121,15 +121,15 @@ func (g *evidence) refutation() string {
 }
 
 // claimCheck finds evidence against a claim. With onlyDoubts, a claim becomes Unproven instead of Refuted.
-type check struct {
+type claimCheck struct {
 	findReason func() string
 	onlyDoubts bool
 }
 
 // checks returns all checks of the claim. The denial check is unreliable: if an operation has a quote and ends a named
 // fact, this check makes it only Unproven.
-func (g *evidence) checks() []check {
-	return []check{
+func (g *evidence) checks() []claimCheck {
+	return []claimCheck{
 		{g.checkOwnWords, false}, {g.checkHypothetical, false}, {g.checkNames, false}, {g.checkNumbers, false}, {g.checkDates, false}, {g.checkValueOwners, false}, {g.checkSwappedWords, false}, {g.checkWishes, false},
 		{g.checkDenial, g.hasExactQuote && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.checkPerson, false}, {g.checkSharedWords, g.hasExactQuote && g.claim.Op == Delete},
 	}

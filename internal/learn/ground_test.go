@@ -304,7 +304,7 @@ func FuzzGround(f *testing.F) {
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, message, fact, quote string) {
 		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: message, CreatedAt: saidOn("2026-01-05")}, Text: message, AnsweredMessage: quote + "? " + fact, EarlierMessages: []string{fact}}
-		if g := Ground(Claim{Text: fact, Quote: quote, Subject: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(message) || g.Span.Start > g.Span.End {
+		if g := GroundClaim(Claim{Text: fact, Quote: quote, Subject: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(message) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, message)
 		}
 	})

@@ -126,7 +126,7 @@ func (g *evidence) checkNumbers() string {
 	mentioned, turn := numberForms(g.contextTokens), numberForms(g.turnTokens)
 	isInQuote, isMissing := false, false
 	start, end := sentenceAround(g.utterance.Text, g.span)
-	numbers := g.factNumbers()
+	numbers := g.claimNumbers()
 	for _, t := range numbers {
 		if !hasNumberValue(mentioned, t.number) {
 			return "nobody mentioned " + g.claim.Text[t.Start:t.End]
@@ -148,7 +148,7 @@ func (g *evidence) checkNumbers() string {
 }
 
 // claimNumbers returns the claim's numbers, except numbers in dates.
-func (g *evidence) factNumbers() (out []token) {
+func (g *evidence) claimNumbers() (out []token) {
 	dates := g.claimDates()
 	for _, t := range g.claimTokens {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
@@ -162,7 +162,7 @@ func (g *evidence) factNumbers() (out []token) {
 // numberForms returns the numbers in words, each in all forms: "8k" is also "8000".
 func numberForms(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // minutes is 15 in "quarter to seven"
+	previousNumber, minutes := 0, 0 // minutes is 15 in "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {
@@ -172,14 +172,14 @@ func numberForms(words []token) map[string]bool {
 			n = 15
 			out["15"] = i+1 == len(words) || words[i+1].word != "to"
 		case "to":
-			minutes = before
+			minutes = previousNumber
 			continue
 		}
 		if i > 0 && words[i-1].word == "to" && minutes > 0 && n > 0 {
 			out[strconv.Itoa(n-1)], out[strconv.Itoa(60-minutes)] = true, true
 		}
 		if t.number != "" {
-			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
+			out[t.number], out[strconv.Itoa(previousNumber*n)] = true, true // "two hundred"
 		}
 		if hour, minute, ok := splitClock(t.number); ok {
 			out[hour], out[minute] = true, true
@@ -187,7 +187,7 @@ func numberForms(words []token) map[string]bool {
 		if strings.HasSuffix(t.word, "k") {
 			out[t.number+"000"] = true
 		}
-		before = n
+		previousNumber = n
 	}
 	return out
 }
@@ -240,7 +240,7 @@ func sameValue(a, b token) bool { return a.number == b.number && (a.number != ""
 // ownerWords returns the word to which value i belongs, if any: the previous word that is not a linking word.
 func ownerWords(words []token, valueIndex int) (out []token) {
 	j := valueIndex
-	for j > 0 && !isPause(words[j].precedingText) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
+	for j > 0 && !isPause(words[j].precedingText) && (linkingWords.Has(words[j-1].word) || text.IsTimeWord(words[j-1].word)) {
 		j--
 	}
 	if j > 0 && !isPause(words[j].precedingText) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
@@ -269,7 +269,7 @@ func (g *evidence) checkSwappedWords() string {
 		}
 		for k := 1; k < len(g.phraseTokens); k++ {
 			x, lead := g.phraseTokens[k], g.phraseTokens[k-1]
-			if x.term == "" || isTime(x.word) || hasSimilar(g.claimTokens, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
+			if x.term == "" || isTimeWord(x.word) || hasSimilar(g.claimTokens, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
 				continue
 			}
 			follows := i+1 < len(g.claimTokens) && k+1 < len(g.phraseTokens) && g.claimTokens[i+1].term != "" && g.claimTokens[i+1].word == g.phraseTokens[k+1].word

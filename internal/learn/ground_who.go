@@ -58,7 +58,7 @@ func (g *evidence) checkPerson() string {
 	}
 	switch {
 	case claimed.subjectKind == 's':
-		if !(inherited && omitsI(clause)) && !g.mentionsPersonLike(quoted) {
+		if !(inherited && mayOmitI(clause)) && !g.mentionsPersonLike(quoted) {
 			return "it is about somebody else"
 		}
 	case quoted.subjectKind == 's':
@@ -131,7 +131,7 @@ func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject 
 }
 
 // mayOmitI reports whether a clause may omit "I", because no third-person verb is among the first three words.
-func omitsI(clause []token) bool {
+func mayOmitI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
 	})
@@ -231,14 +231,16 @@ func (g *evidence) checkNames() string {
 func (g *evidence) isNameAt(i int) bool {
 	t := g.claimTokens[i]
 	month := text.ClassesOf(t.term)&text.ClassesNamed("month") != 0 && i+1 < len(g.claimTokens) && g.claimTokens[i+1].number != "" // May 2026
-	if !t.isCapitalized || capitalizedNonNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
+	if !t.isCapitalized || capitalizedNonNames.Has(t.word) || t.number != "" || isTimeWord(t.word) || month {
 		return false
 	}
 	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.isPossessive
 }
 
 // isTimeWord reports whether a word names a time: "Friday", "Fridays".
-func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
+func isTimeWord(word string) bool {
+	return text.IsTimeWord(word) || text.IsTimeWord(strings.TrimSuffix(word, "s"))
+}
 
 // hasName reports whether words contain a name in any form.
 func hasName(t token, words []token) bool {

@@ -24,7 +24,7 @@ type GuardOptions struct {
 	FenceBegin, FenceEnd string
 	// InjectedUpTo returns the memories injected up to turn i, or nil. Guard calls the function in the order of
 	// the turns. A nil function means that no memory was injected.
-	InjectedUpTo func(i int) *Injected
+	InjectedUpTo func(i int) *InjectedMemories
 	SetFullText  bool // also set [extract.Utterance.FullText]
 }
 
@@ -37,7 +37,7 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.IncludeAssistant) {
 			continue
 		}
-		var injected *Injected
+		var injected *InjectedMemories
 		if o.InjectedUpTo != nil {
 			injected = o.InjectedUpTo(i)
 		}
@@ -117,8 +117,8 @@ const (
 
 // InjectedMemories recognises injected memories in the text of a turn: a person pasted them, a client sent them
 // again, or a model repeated them.
-type Injected struct {
-	earlier  *Injected // memories of earlier blocks
+type InjectedMemories struct {
+	earlier  *InjectedMemories // memories of earlier blocks
 	lines    map[string]bool
 	shingles map[string]bool
 	memories []memoryLine
@@ -136,8 +136,8 @@ type memoryLine struct {
 func (l memoryLine) denies() bool { return IsDenial(l.body) }
 
 // NewInjectedMemories returns InjectedMemories for memory texts or lines of injected blocks.
-func NewInjected(texts ...string) *Injected {
-	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, terms: map[string]bool{}}
+func NewInjectedMemories(texts ...string) *InjectedMemories {
+	g := &InjectedMemories{lines: map[string]bool{}, shingles: map[string]bool{}, terms: map[string]bool{}}
 	for _, s := range texts {
 		g.Add(s)
 	}
@@ -145,7 +145,7 @@ func NewInjected(texts ...string) *Injected {
 }
 
 // Add adds a text that g recognises.
-func (g *Injected) Add(s string) {
+func (g *InjectedMemories) Add(s string) {
 	for line := range strings.Lines(s) {
 		body, _ := stripMarkup(line)
 		if body == "" {
@@ -172,8 +172,8 @@ func (g *Injected) Add(s string) {
 // NewRecalledMemories returns InjectedMemories for memories whose block is lost, for example after a restart.
 // memories has the results of searches for the turn's [PossiblyInjected]. base has the memories of the available
 // blocks, may be nil and is not modified.
-func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
-	g := NewInjected()
+func NewRecalledMemories(memories []memory.Memory, base *InjectedMemories) *InjectedMemories {
+	g := NewInjectedMemories()
 	g.earlier = base
 	for _, m := range memories {
 		g.Add(m.Content())
@@ -184,19 +184,19 @@ func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
 
 // containsLine, containsShingle and containsTerm also search the memories of earlier blocks. g may be nil.
 
-func (g *Injected) containsLine(normalized string) bool {
+func (g *InjectedMemories) containsLine(normalized string) bool {
 	return g != nil && (g.lines[normalized] || g.earlier.containsLine(normalized))
 }
 
-func (g *Injected) containsShingle(words string) bool {
+func (g *InjectedMemories) containsShingle(words string) bool {
 	return g != nil && (g.shingles[words] || g.earlier.containsShingle(words))
 }
 
-func (g *Injected) containsTerm(t string) bool {
+func (g *InjectedMemories) containsTerm(t string) bool {
 	return g != nil && (g.terms[t] || g.earlier.containsTerm(t))
 }
 
-func (g *Injected) anyMemory(matches func(memoryLine) bool) bool {
+func (g *InjectedMemories) anyMemory(matches func(memoryLine) bool) bool {
 	return g != nil && (slices.ContainsFunc(g.memories, matches) || g.earlier.anyMemory(matches))
 }
 
@@ -205,7 +205,7 @@ const maxInjectedSearches = 8
 
 // PossiblyInjected returns the sentences of a turn that may repeat memories, longest first: all sentences of an
 // assistant, and a user's sentences in the third person or in a list.
-func MaybeInjected(t memory.Turn) []string {
+func PossiblyInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
 		s := span.Slice(t.Content)
@@ -251,7 +251,7 @@ func stripMarkup(line string) (body string, hadMarkup bool) {
 // blockPrefix matches the date and speaker that a block writes before a memory.
 var blockPrefix = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
-func (g *Injected) blankCopies(b []byte, role memory.Role) {
+func (g *InjectedMemories) blankCopies(b []byte, role memory.Role) {
 	if g == nil {
 		return
 	}
@@ -270,7 +270,7 @@ func (g *Injected) blankCopies(b []byte, role memory.Role) {
 	}
 }
 
-func (g *Injected) isCopiedLine(line string) bool {
+func (g *InjectedMemories) isCopiedLine(line string) bool {
 	body, hadMarkup := stripMarkup(line)
 	if body == "" || !g.containsLine(text.Normalize(body)) {
 		return false
@@ -279,12 +279,12 @@ func (g *Injected) isCopiedLine(line string) bool {
 }
 
 // hasID reports whether a line contains a memory's id. People do not type ids, so the line is a copy.
-func (g *Injected) hasID(line string) bool {
+func (g *InjectedMemories) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
 // isCopiedSentence reports whether g has nearly all shingles (word sequences) of a sentence.
-func (g *Injected) isCopiedSentence(s string) bool {
+func (g *InjectedMemories) isCopiedSentence(s string) bool {
 	ws := text.Words(s)
 	if len(ws) < max(minCopyWords(s), shingleWords) {
 		return g.containsLine(text.Normalize(s)) && len(ws) >= minCopyWords(s)
@@ -307,7 +307,7 @@ func minCopyWords(s string) int {
 }
 
 // repeatsMemory reports whether an injected memory has most terms of a sentence, or the sentence has all terms of a memory.
-func (g *Injected) repeatsMemory(s string) bool {
+func (g *InjectedMemories) repeatsMemory(s string) bool {
 	terms := extract.TermSet(s)
 	if len(terms) == 0 {
 		return false
@@ -324,7 +324,7 @@ func (g *Injected) repeatsMemory(s string) bool {
 }
 
 // speechTerms are terms of speaking and knowing.
-var speechTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOfWords)
+var speechTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.AllTermSet)
 
 var rememberOpening = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
@@ -338,7 +338,7 @@ func addressesReader(s string) bool {
 // addsNothing reports whether injected memories have all words of a sentence. One memory must have all
 // words of a user's sentence; several memories may cover a sentence that an assistant wrote. First-person
 // statements always count as new.
-func (g *Injected) addsNothing(s string, role memory.Role) bool {
+func (g *InjectedMemories) addsNothing(s string, role memory.Role) bool {
 	body, hadMarkup := stripMarkup(s)
 	fromAssistant := role == memory.RoleAssistant || addressesReader(body) || userOpening.MatchString(strings.ToLower(body))
 	if !fromAssistant && (!hadMarkup || isFirstPerson(body)) {

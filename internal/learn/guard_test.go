@@ -41,7 +41,7 @@ func TestGuardTakesUserTurnsOnly(t *testing.T) {
 }
 
 func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
-	injected := NewInjected(
+	injected := NewInjectedMemories(
 		"User lives in Lisbon with two cats",
 		"- [2026-05-03] User is allergic to peanuts",
 		"You told me that the blue door on the left needs a new lock before the winter comes",
@@ -75,7 +75,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 func TestMemoriesAreRecognisedWithoutTheirBlock(t *testing.T) {
 	fact := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{IncludeAssistant: true, InjectedUpTo: by(NewRecalled([]memory.Memory{{Fact: &fact}, {Turn: &turn}}, nil))}
+	o := GuardOptions{IncludeAssistant: true, InjectedUpTo: by(NewRecalledMemories([]memory.Memory{{Fact: &fact}, {Turn: &turn}}, nil))}
 	for message, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
@@ -102,7 +102,7 @@ func TestMemoriesAreRecognisedWithoutTheirBlock(t *testing.T) {
 		{memory.RoleUser, "The user likes long walks.", 1},
 		{memory.RoleAssistant, "You live in Lisbon. Ok. Go to the river.", 2},
 	} {
-		if got := MaybeInjected(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
+		if got := PossiblyInjected(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
 			t.Errorf("Suspects(%q) = %q, want %d", c.content, got, c.want)
 		}
 	}
@@ -113,11 +113,11 @@ func TestMemoriesAreRecognisedWithoutTheirBlock(t *testing.T) {
 func TestInjectedGrows(t *testing.T) {
 	door, boat, cats := "The blue door on the left needs a new lock", "The boat in the harbour is called Marguerite", "User lives in Lisbon with two cats"
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, boat)
-	g := NewInjected("- " + door)
-	recalled := NewRecalled([]memory.Memory{{Turn: &turn}}, g)
+	g := NewInjectedMemories("- " + door)
+	recalled := NewRecalledMemories([]memory.Memory{{Turn: &turn}}, g)
 	g.Add("- 2026-05-03 " + cats + "\n- " + door)
 	for _, c := range []struct {
-		injected *Injected
+		injected *InjectedMemories
 		message  string
 		want     bool
 	}{
@@ -135,7 +135,7 @@ func TestInjectedGrows(t *testing.T) {
 }
 
 func TestPeopleMayRepeatThemselves(t *testing.T) {
-	o := GuardOptions{InjectedUpTo: by(NewInjected("I live in Lisbon"))}
+	o := GuardOptions{InjectedUpTo: by(NewInjectedMemories("I live in Lisbon"))}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
 		t.Errorf("got %q, want the user's own words: going back must be learned", got)
 	}
@@ -190,7 +190,7 @@ func FuzzGuard(f *testing.F) {
 	f.Add("a <<m>> b <</m>> c sk-abcdef0123456789abcd")
 	f.Add("\xff- [x] I live\r\n")
 	f.Add("remember éa is ßb. My name is Éva, I love ünï and İstanbul")
-	injected := NewInjected("User lives in Lisbon with two cats")
+	injected := NewInjectedMemories("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
 		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{FenceBegin: "<<m>>", FenceEnd: "<</m>>", InjectedUpTo: by(injected), BlankPersonal: true}) {
@@ -216,7 +216,9 @@ func FuzzGuard(f *testing.F) {
 }
 
 // by returns the same injected memories for every turn.
-func by(g *Injected) func(int) *Injected { return func(int) *Injected { return g } }
+func by(g *InjectedMemories) func(int) *InjectedMemories {
+	return func(int) *InjectedMemories { return g }
+}
 
 // TestStatementsBeforeInjectionAreLearned: a block repeats a statement of a moment before.
 func TestStatementsBeforeInjectionAreLearned(t *testing.T) {
@@ -224,11 +226,11 @@ func TestStatementsBeforeInjectionAreLearned(t *testing.T) {
 		memtest.Turn(memtest.Ana, "c", 0, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 		memtest.Turn(memtest.Ana, "c", 1, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 	}
-	utterances := Guard(turns, GuardOptions{InjectedUpTo: func(i int) *Injected {
+	utterances := Guard(turns, GuardOptions{InjectedUpTo: func(i int) *InjectedMemories {
 		if i == 0 {
 			return nil
 		}
-		return NewInjected("The blue door on the left needs a new lock before the winter comes")
+		return NewInjectedMemories("The blue door on the left needs a new lock before the winter comes")
 	}})
 	if len(utterances) != 1 || utterances[0].Turn.ID != turns[0].ID {
 		t.Errorf("learned from are %d turns, want the first alone", len(utterances))

@@ -25,7 +25,7 @@ func TestOffTheRecordMessagesAreNotLearned(t *testing.T) {
 		"Don't note the price. I live in Ghent.":               false,
 		"I broke the record between us kids. I live in Ghent.": false,
 	} {
-		if got := extract.OffTheRecord(message); got != want {
+		if got := extract.IsOffTheRecord(message); got != want {
 			t.Errorf("OffTheRecord(%q) is %v, want %v", message, got, want)
 		}
 		if got := learned(message); (got == "") != want {

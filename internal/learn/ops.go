@@ -31,21 +31,21 @@ func ValidateOperations(cands []extract.Candidate, utterances []extract.Utteranc
 	ended, quotes := map[string]bool{}, map[string]int{}
 	for _, c := range cands {
 		if c.Op == "" {
-			c.Targets = nil
+			c.TargetIDs = nil
 			out = append(out, c)
 			continue
 		}
-		c.Targets = targetIDs(c.Targets, facts)
-		if c.Op == Update && len(c.Targets) == 0 { // the operation corrects a fact of the same reply, which has no id yet
+		c.TargetIDs = targetIDs(c.TargetIDs, facts)
+		if c.Op == Update && len(c.TargetIDs) == 0 { // the operation corrects a fact of the same reply, which has no id yet
 			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return correctsStatement(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
 		if c, ok := validOperation(c, utterances, facts); ok {
 			out = append(out, c)
-			if c.Op != None && len(c.Targets) > 0 {
-				quotes[text.Normalize(c.Quote)] += len(c.Targets)
-				for _, id := range c.Targets {
+			if c.Op != None && len(c.TargetIDs) > 0 {
+				quotes[text.Normalize(c.Quote)] += len(c.TargetIDs)
+				for _, id := range c.TargetIDs {
 					ended[id] = true
 				}
 			}
@@ -53,7 +53,7 @@ func ValidateOperations(cands []extract.Candidate, utterances []extract.Utteranc
 	}
 	if len(ended) > max(maxEndedFacts, len(quotes)) {
 		alone := slices.DeleteFunc(out, func(c extract.Candidate) bool {
-			return c.Op != None && len(c.Targets) > 0 && quotes[text.Normalize(c.Quote)] > 1
+			return c.Op != None && len(c.TargetIDs) > 0 && quotes[text.Normalize(c.Quote)] > 1
 		})
 		return alone, memory.Errorf(memory.Invalid, "the operations end %d known facts by %d different quotes: quote for each the words that say so", len(ended), len(quotes))
 	}
@@ -69,7 +69,7 @@ func correctsStatement(c, statement extract.Candidate) bool {
 func targetIDs(names []string, facts []memory.Fact) []string {
 	var ids []string
 	for i, f := range facts {
-		if slices.ContainsFunc(names, func(n string) bool { return n == factName(i) || n == strings.ToLower(f.ID) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return n == shortFactID(i) || n == strings.ToLower(f.ID) }) {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -83,21 +83,21 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 		return ok
 	})
 	if c.Op == ForgetTargets {
-		return c, quoted && len(c.Targets) > 0
+		return c, quoted && len(c.TargetIDs) > 0
 	}
-	if c.Op == Add || len(c.Targets) == 0 || !quoted && c.Op != None {
-		c.Op, c.Targets = Add, nil
+	if c.Op == Add || len(c.TargetIDs) == 0 || !quoted && c.Op != None {
+		c.Op, c.TargetIDs = Add, nil
 		return c, c.Text != ""
 	}
 	if c.Op == None {
-		c.Text = facts[slices.IndexFunc(facts, func(f memory.Fact) bool { return f.ID == c.Targets[0] })].Content
+		c.Text = facts[slices.IndexFunc(facts, func(f memory.Fact) bool { return f.ID == c.TargetIDs[0] })].Content
 		return c, true
 	}
 	if at := slices.IndexFunc(facts, func(f memory.Fact) bool { return text.Hash(f.Content) == text.Hash(c.Text) }); at >= 0 {
-		if same := facts[at].ID; len(c.Targets) == 1 && c.Targets[0] == same {
+		if same := facts[at].ID; len(c.TargetIDs) == 1 && c.TargetIDs[0] == same {
 			c.Op = None
-		} else if !slices.Contains(c.Targets, same) { // the operation replaces both facts
-			c.Targets = append(c.Targets, same)
+		} else if !slices.Contains(c.TargetIDs, same) { // the operation replaces both facts
+			c.TargetIDs = append(c.TargetIDs, same)
 		}
 	}
 	return c, c.Text != ""
@@ -106,15 +106,15 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 // modelDecisions returns the decisions of a candidate's operation, one for each target.
 func modelDecisions(candidateIndex int, c extract.Candidate) []Decision {
 	var out []Decision
-	for _, id := range c.Targets {
-		d := Decision{Candidate: candidateIndex, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update is also the verdict for an operation that ends a fact
+	for _, id := range c.TargetIDs {
+		d := Decision{CandidateIndex: candidateIndex, Verdict: Update, TargetID: id, Reason: "the user corrected or changed it"} // Update is also the verdict for an operation that ends a fact
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
 		out = append(out, d)
 	}
 	if len(out) == 0 {
-		out = append(out, Decision{Candidate: candidateIndex, Verdict: Add})
+		out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Add})
 	}
 	return out
 }

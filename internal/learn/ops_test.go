@@ -103,7 +103,7 @@ func planOn(t *testing.T, facts []memory.Fact, utterances []extract.Utterance, r
 	for i := range cands {
 		for _, f := range facts {
 			f.ObservedAt = utterances[0].Turn.CreatedAt.AddDate(0, 0, -7)
-			cands[i].Neighbours = append(cands[i].Neighbours, extract.Neighbour{Fact: f})
+			cands[i].Neighbors = append(cands[i].Neighbors, extract.Neighbor{Fact: f})
 		}
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})

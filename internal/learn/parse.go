@@ -82,11 +82,11 @@ func (p *proposal) decode(e json.RawMessage) bool {
 }
 
 // verdict returns the verdict that the operation names, or "".
-func (p *proposal) verdict() extract.Operation { return verdictsByName[strings.ToLower(p.Op)] }
+func (p *proposal) verdict() extract.FactOperation { return verdictsByName[strings.ToLower(p.Op)] }
 
 func (p *proposal) candidate() extract.Candidate {
 	c := extract.Candidate{
-		Text: p.Text, Op: p.verdict(), Targets: p.IDs, IsTransient: p.Lasting != nil && !*p.Lasting,
+		Text: p.Text, Op: p.verdict(), TargetIDs: p.IDs, IsTransient: p.Lasting != nil && !*p.Lasting,
 		Quote: p.Quote, TurnID: p.Turn, Subject: strings.ToLower(firstNonEmpty(p.Subject, p.About)), Attribute: strings.ToLower(p.Attribute),
 		Category: strings.ToLower(p.Category), Confidence: 1, Tags: p.Tags,
 	}
@@ -130,7 +130,7 @@ const maxJSONStarts = 256
 
 // replyElements returns the elements of a reply's lists, under one of the keys or without a key, and the objects
 // that contain no list. hasList reports whether the reply has a list, even an empty list.
-func replyElements(s string, keys ...string) (found []json.RawMessage, hasList bool) {
+func replyElements(s string, keys ...string) (elements []json.RawMessage, hasList bool) {
 	for tries := 0; tries < maxJSONStarts; tries++ {
 		i := strings.IndexAny(s, "{[")
 		if i < 0 {
@@ -148,17 +148,17 @@ func replyElements(s string, keys ...string) (found []json.RawMessage, hasList b
 		} else if err == nil {
 			hasList = true
 		}
-		found = append(found, list...)
+		elements = append(elements, list...)
 		switch {
 		case err == nil:
 			s = s[d.InputOffset():]
 		case len(list) > 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-			return found, hasList || len(list) > 0 // the remaining text belongs to a truncated element
+			return elements, hasList || len(list) > 0 // the remaining text belongs to a truncated element
 		default:
 			s = s[1:]
 		}
 	}
-	return found, hasList
+	return elements, hasList
 }
 
 // errNoList means that a JSON value is an object without a list.
@@ -197,13 +197,13 @@ func decodeElements(d *json.Decoder, keys []string) (out []json.RawMessage, err 
 }
 
 // distinctCandidates returns the candidates that can be facts, without duplicates.
-func distinctCandidates(in []extract.Candidate) []extract.Candidate {
+func distinctCandidates(cands []extract.Candidate) []extract.Candidate {
 	seen := map[string]bool{}
 	var out []extract.Candidate
-	for _, c := range in {
+	for _, c := range cands {
 		hash := text.Hash(c.Text)
 		if c.Text == "" { // the operation only names existing facts
-			hash = string(c.Op) + strings.Join(c.Targets, " ")
+			hash = string(c.Op) + strings.Join(c.TargetIDs, " ")
 		}
 		if seen[hash] || len(c.Text) > maxFactBytes || c.Text != "" && saysNoFacts(c.Text) || promptExamples()[hash] || len(out) == maxReplyFacts {
 			continue

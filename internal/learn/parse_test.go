@@ -59,7 +59,7 @@ func TestParseFactsReadsTheFields(t *testing.T) {
 		t.Fatalf("got %v, %v; want one fact", got, err)
 	}
 	c := got[0]
-	if c.Text != "User lives in Lisbon" || c.Quote != "Lisbon" || c.TurnID != "t2" || c.Subject != "user" || c.Attribute != "home" || c.Category != "home" || c.Confidence != 0.9 || strings.Join(c.Tags, ",") != "a,1" || strings.Join(c.Targets, ",") != "k2" {
+	if c.Text != "User lives in Lisbon" || c.Quote != "Lisbon" || c.TurnID != "t2" || c.Subject != "user" || c.Attribute != "home" || c.Category != "home" || c.Confidence != 0.9 || strings.Join(c.Tags, ",") != "a,1" || strings.Join(c.TargetIDs, ",") != "k2" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -77,8 +77,8 @@ func TestParseFactsRefusesWhatHoldsNoFacts(t *testing.T) {
 func nearTwo() []extract.Candidate {
 	a, b := fact("User lives in Berlin"), fact("User has a cat")
 	return []extract.Candidate{
-		{Text: "User lives in Lisbon", Neighbours: []extract.Neighbour{{Fact: a}, {Fact: b}}},
-		{Text: "User has a dog", Neighbours: []extract.Neighbour{{Fact: b}}},
+		{Text: "User lives in Lisbon", Neighbors: []extract.Neighbor{{Fact: a}, {Fact: b}}},
+		{Text: "User has a dog", Neighbors: []extract.Neighbor{{Fact: b}}},
 	}
 }
 
@@ -92,7 +92,7 @@ func fact(content string) memory.Fact {
 
 func TestParseDecisionsReadsJSON(t *testing.T) {
 	cands := nearTwo()
-	berlin, cat := cands[0].Neighbours[0].Fact.ID, cands[0].Neighbours[1].Fact.ID
+	berlin, cat := cands[0].Neighbors[0].Fact.ID, cands[0].Neighbors[1].Fact.ID
 	type d = Decision
 	for name, c := range map[string]struct {
 		reply string
@@ -136,7 +136,7 @@ func equalDecisions(a, b []Decision) bool {
 func TestSeedThreesReplyNeedsNoNumber(t *testing.T) {
 	cands := nearTwo()[:1]
 	got, err := ParseDecisions(`{"action":"replace","target_id":"0"}`, cands)
-	if want := []Decision{{0, Update, cands[0].Neighbours[0].Fact.ID, "", ""}}; err != nil || !equalDecisions(got, want) {
+	if want := []Decision{{0, Update, cands[0].Neighbors[0].Fact.ID, "", ""}}; err != nil || !equalDecisions(got, want) {
 		t.Errorf("replace = %+v, %v; want %+v", got, err, want)
 	}
 	got, err = ParseDecisions(`{"action":"add"}`, cands)
@@ -173,7 +173,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("ParseDecisions(%q): %v is not invalid", reply, err)
 		}
 		for _, d := range decisions {
-			if d.Candidate < -1 || d.Candidate >= len(candidates) {
+			if d.CandidateIndex < -1 || d.CandidateIndex >= len(candidates) {
 				t.Fatalf("ParseDecisions(%q) gave %+v", reply, d)
 			}
 		}

@@ -31,7 +31,7 @@ type PlanOptions struct {
 }
 
 // CandidateOutcome is the result for one candidate, with the fields of the log line memory_decision.
-type Outcome struct {
+type CandidateOutcome struct {
 	FactID   string `json:"-"` // id of the stored fact; "" if no fact was stored
 	FactText string `json:"fact"`
 	Action   string `json:"action"` // add, replace, delete, reinforce, pending, ignore
@@ -52,7 +52,7 @@ const maxTurns = 16
 // Candidates for review become pending facts and replace no facts; so do a model's candidates that contradict
 // a fact which a person wrote, approved or pinned. If the decisions add no fact, Plan adds the candidates
 // that repeat no fact, in case a model wrongly ignored all candidates.
-func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, opts PlanOptions) ([]memory.Change, []Outcome) {
+func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, opts PlanOptions) ([]memory.Change, []CandidateOutcome) {
 	p := newPlanner(cands, repetitions, opts)
 	for _, a := range repetitions {
 		p.reinforce(a)
@@ -81,7 +81,7 @@ type planner struct {
 	resolutions  []resolution // one for each candidate, by its index
 	additions    []memory.Change
 	liveWordings map[wording]bool // wordings of the facts that are active or pending after the plan
-	outcomes     []Outcome
+	outcomes     []CandidateOutcome
 }
 
 // wording identifies a live (active or pending) fact: no two live facts have the same wording.
@@ -94,7 +94,7 @@ func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Cont
 
 // plannedFact is a neighbour with its planned change.
 type plannedFact struct {
-	extract.Neighbour
+	extract.Neighbor
 	change      *memory.Change
 	isEnding    bool // the change excludes the fact from search
 	isConfirmed bool // a candidate confirmed the fact, so nothing replaces it
@@ -119,7 +119,7 @@ func newPlanner(cands []extract.Candidate, repetitions []Repetition, opts PlanOp
 	opts.Now = memory.Time(opts.Now)
 	p := &planner{opts: opts, candidates: slices.Clone(cands), factsByID: map[string]*plannedFact{}, liveWordings: map[wording]bool{}, resolutions: make([]resolution, len(cands))}
 	for _, c := range cands {
-		for _, n := range c.Neighbours {
+		for _, n := range c.Neighbors {
 			p.registerFact(n)
 		}
 	}
@@ -135,11 +135,11 @@ func newPlanner(cands []extract.Candidate, repetitions []Repetition, opts PlanOp
 	return p
 }
 
-func (p *planner) registerFact(n extract.Neighbour) {
+func (p *planner) registerFact(n extract.Neighbor) {
 	if !n.Fact.Status.Live() || p.factsByID[n.Fact.ID] != nil {
 		return
 	}
-	p.factsByID[n.Fact.ID] = &plannedFact{Neighbour: n}
+	p.factsByID[n.Fact.ID] = &plannedFact{Neighbor: n}
 	p.factIDs = append(p.factIDs, n.Fact.ID)
 	p.liveWordings[wordingOf(n.Fact)] = true
 }
@@ -149,7 +149,7 @@ func (p *planner) registerFact(n extract.Neighbour) {
 func (p *planner) reinforce(a Repetition) {
 	k := p.factsByID[a.Fact.Fact.ID]
 	c := a.Candidate
-	outcome := Outcome{FactText: c.Text, Action: "ignore", TargetID: a.Fact.Fact.ID, Reason: "redundant"}
+	outcome := CandidateOutcome{FactText: c.Text, Action: "ignore", TargetID: a.Fact.Fact.ID, Reason: "redundant"}
 	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.TurnID) && c.ReviewReason == "" && trustRank(c.Trust) >= trustRank(memory.TrustUser) {
 		p.raiseConfidence(k, c)
 		outcome.Action = "reinforce"
@@ -186,11 +186,11 @@ func (p *planner) raiseConfidence(k *plannedFact, c extract.Candidate) {
 // combineDecisions combines the valid decisions about each candidate into one resolution.
 func (p *planner) combineDecisions(decisions []Decision) {
 	for _, d := range decisions {
-		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.candidates)) {
-			d.Candidate = p.newestWithNeighbour(d.Target)
+		if d.Verdict == Delete && (d.CandidateIndex < 0 || d.CandidateIndex >= len(p.candidates)) {
+			d.CandidateIndex = p.newestWithNeighbour(d.TargetID)
 		}
-		if 0 <= d.Candidate && d.Candidate < len(p.candidates) {
-			p.resolutions[d.Candidate].addDecision(d, p.validTarget(d))
+		if 0 <= d.CandidateIndex && d.CandidateIndex < len(p.candidates) {
+			p.resolutions[d.CandidateIndex].addDecision(d, p.validTarget(d))
 		}
 	}
 	for i := range p.resolutions {
@@ -229,13 +229,13 @@ func (p *planner) newestWithNeighbour(factID string) int {
 // validTarget returns the decision's target if it is valid, otherwise "". A valid target shares its subject and attribute,
 // or a word, with the candidate. If the candidate's operation names the target, the same subject is enough.
 func (p *planner) validTarget(d Decision) string {
-	id := p.liveNeighbour(d.Candidate, d.Target)
+	id := p.liveNeighbour(d.CandidateIndex, d.TargetID)
 	if id == "" {
 		return ""
 	}
-	f, c := p.factsByID[id].Fact, p.candidates[d.Candidate]
+	f, c := p.factsByID[id].Fact, p.candidates[d.CandidateIndex]
 	same := d.Verdict != None && c.Attribute != "" && c.Attribute == f.Attribute && c.Subject == f.Subject
-	if !same && extract.CoveredShare(extract.TermSet(f.Content), extract.TermSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.Targets, id)) {
+	if !same && extract.CoveredShare(extract.TermSet(f.Content), extract.TermSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.TargetIDs, id)) {
 		return ""
 	}
 	return id
@@ -243,7 +243,7 @@ func (p *planner) validTarget(d Decision) string {
 
 // liveNeighbour returns factID if the fact is active or pending and a neighbour of the candidate, otherwise "".
 func (p *planner) liveNeighbour(candidateIndex int, factID string) string {
-	for _, n := range p.candidates[candidateIndex].Neighbours {
+	for _, n := range p.candidates[candidateIndex].Neighbors {
 		if n.Fact.ID == factID && n.Fact.Status.Live() {
 			return factID
 		}
@@ -365,5 +365,5 @@ const ConflictReviewReason = "it contradicts a stored fact (review.conflicts)"
 func IsReviewSetting(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignoreCandidate(c extract.Candidate, target, reason string) {
-	p.outcomes = append(p.outcomes, Outcome{FactText: c.Text, Action: "ignore", TargetID: target, Reason: reason})
+	p.outcomes = append(p.outcomes, CandidateOutcome{FactText: c.Text, Action: "ignore", TargetID: target, Reason: reason})
 }

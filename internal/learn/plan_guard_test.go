@@ -214,7 +214,7 @@ func randomPlan(r *rand.Rand) error {
 
 func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbour, error) {
+func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbor, error) {
 	var changes []memory.Change
 	live := map[string]bool{}
 	for i := range r.IntN(7) {
@@ -241,19 +241,19 @@ func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbour, error) 
 	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "before", Kind: "manual"}, changes...); err != nil {
 		return nil, err
 	}
-	var out []extract.Neighbour
+	var out []extract.Neighbor
 	for _, c := range changes {
 		_, id, _ := strings.Cut(c.After.Target(), ":")
 		found, err := store.Get(ctx, memtest.Ana, id)
 		if err != nil || len(found) != 1 {
 			return nil, fmt.Errorf("read %s: %v, %w", id, found, err)
 		}
-		out = append(out, extract.Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
+		out = append(out, extract.Neighbor{Fact: *found[0].Fact, Link: found[0].Link})
 	}
 	return out, nil
 }
 
-func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidate {
+func randomCandidates(r *rand.Rand, near []extract.Neighbor) []extract.Candidate {
 	var cands []extract.Candidate
 	for i := range r.IntN(6) {
 		c := later(r.IntN(12)-3, pickOne(r, contentsPool))
@@ -267,7 +267,7 @@ func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidat
 		for _, n := range near {
 			if r.IntN(2) == 0 || text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				n.Similarity = r.Float64()
-				c.Neighbours = append(c.Neighbours, n)
+				c.Neighbors = append(c.Neighbors, n)
 			}
 		}
 		cands = append(cands, c)
@@ -297,8 +297,8 @@ func randomReply(r *rand.Rand, cands []extract.Candidate) string {
 }
 
 // soundPlan checks the guarantees of a plan.
-func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extract.Candidate, o PlanOptions) error {
-	was := map[string]extract.Neighbour{}
+func soundPlan(changes []memory.Change, near []extract.Neighbor, cands []extract.Candidate, o PlanOptions) error {
+	was := map[string]extract.Neighbor{}
 	for _, n := range near {
 		was[n.Fact.ID] = n
 	}

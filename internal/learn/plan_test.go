@@ -21,7 +21,7 @@ func later(minutes int, content string, near ...memory.Fact) extract.Candidate {
 	}
 	c = extract.WithClassification(c)
 	for _, f := range near {
-		c.Neighbours = append(c.Neighbours, extract.Neighbour{Fact: f, Similarity: 0.7})
+		c.Neighbors = append(c.Neighbors, extract.Neighbor{Fact: f, Similarity: 0.7})
 	}
 	return c
 }
@@ -153,7 +153,7 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	shared := memtest.Fact(memtest.Team, "User lives in Berlin")
 	shared.Subject, shared.Attribute, shared.Hash = "user", "home", text.Hash(shared.Content)
 	c := later(5, "User lives in Lisbon")
-	c.Neighbours = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
+	c.Neighbors = []extract.Neighbor{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
 	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, options())
 	want := lines("unlink retired User lives in Berlin", "add active User lives in Lisbon")
 	if got := summary(changes); got != want {
@@ -170,12 +170,12 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 func TestOwnStatementStaysWithASharedOne(t *testing.T) {
 	shared := memtest.Fact(memtest.Ben, "The backend runs on Bun")
 	c := later(5, shared.Content)
-	c.Neighbours = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
+	c.Neighbors = []extract.Neighbor{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
 	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 1 || len(again)+len(dropped) > 0 {
 		t.Fatalf("fresh %v, again %v, dropped %v; want it fresh", fresh, again, dropped)
 	}
-	changes, _ := Plan(fresh, []Decision{{Candidate: 0, Verdict: None, Target: shared.ID}}, nil, options())
+	changes, _ := Plan(fresh, []Decision{{CandidateIndex: 0, Verdict: None, TargetID: shared.ID}}, nil, options())
 	if got, want := summary(changes), lines("add active The backend runs on Bun"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -242,7 +242,7 @@ func TestAlikeIsNotTheSame(t *testing.T) {
 		{"User resides in Lisbon", "User lives in Lisbon", true},
 	} {
 		cand := later(5, c.b)
-		cand.Neighbours = []extract.Neighbour{{Fact: fact(c.a), Similarity: 0.97}}
+		cand.Neighbors = []extract.Neighbor{{Fact: fact(c.a), Similarity: 0.97}}
 		_, again, _ := Dedupe([]extract.Candidate{cand}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		if got := len(again) == 1; got != c.same {
 			t.Errorf("%q and %q: same %v, want %v", c.a, c.b, got, c.same)

@@ -22,7 +22,7 @@ func Reconcile(cands []extract.Candidate) []Decision {
 		case c.Op != "":
 			out = append(out, modelDecisions(i, c)...)
 		case hasReplacement(cands, c):
-			out = append(out, Decision{Candidate: i, Verdict: Add})
+			out = append(out, Decision{CandidateIndex: i, Verdict: Add})
 		default:
 			out = append(out, reconcileByRules(i, c)...)
 		}
@@ -39,26 +39,26 @@ func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 
 func reconcileByRules(candidateIndex int, c extract.Candidate) []Decision {
 	var out []Decision
-	for _, n := range c.Neighbours {
+	for _, n := range c.Neighbors {
 		if !n.Fact.Status.Live() {
 			continue
 		}
 		fact := n.Fact.Content
 		switch {
 		case endsFact(c, n.Fact):
-			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
-		case c.Subject == n.Fact.Subject && changesCount(c.Text, fact):
-			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
+			out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Update, TargetID: n.Fact.ID, Reason: "it has ended"})
+		case c.Subject == n.Fact.Subject && hasOtherCount(c.Text, fact):
+			out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Update, TargetID: n.Fact.ID, Reason: "another number"})
 		case sameAttribute(c, n) && c.Attribute != "household" && hasMoreDetail(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
-			return []Decision{{Candidate: candidateIndex, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
+			return []Decision{{CandidateIndex: candidateIndex, Verdict: None, TargetID: n.Fact.ID, Reason: "a stored fact has more detail"}}
 		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.HasNegation(c.Text) || !IsDenial(fact) && (strings.Contains(c.Attribute, ":") || extract.IsSameThing(c.Text, fact))):
-			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + attributeFamily(c.Attribute)})
+			out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Update, TargetID: n.Fact.ID, Reason: "a newer " + attributeFamily(c.Attribute)})
 		case isOpposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
-			out = append(out, Decision{Candidate: candidateIndex, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
+			out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Update, TargetID: n.Fact.ID, Reason: "says the opposite"})
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Decision{Candidate: candidateIndex, Verdict: Add})
+		out = append(out, Decision{CandidateIndex: candidateIndex, Verdict: Add})
 	}
 	return out
 }
@@ -66,7 +66,7 @@ func reconcileByRules(candidateIndex int, c extract.Candidate) []Decision {
 // maritalWords are mutually exclusive words that have nearly the same [extract.TermSet].
 var maritalWords = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
-func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
+func sameAttribute(c extract.Candidate, n extract.Neighbor) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
 		return false // "a meeting with Dana" may be a second meeting
 	}
@@ -79,7 +79,7 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 // hasMoreDetail reports whether a fact has all information of a statement, and more.
 func hasMoreDetail(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
-	return len(a) < len(b) && !hasOtherTerm(a, b) && sameSense(statement, fact)
+	return len(a) < len(b) && !hasTermNotIn(a, b) && sameSense(statement, fact)
 }
 
 // Refines reports whether a fact has all information of an older fact, and more.

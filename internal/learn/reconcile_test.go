@@ -18,12 +18,12 @@ func replaces(t *testing.T, fact, statement string) bool {
 			fact, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
 		}
 	}
-	n := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: fact, Subject: subject, Attribute: attribute, Status: memory.Active}}
+	n := extract.Neighbor{Fact: memory.Fact{ID: "K", Content: fact, Subject: subject, Attribute: attribute, Status: memory.Active}}
 	for i := range cands {
-		cands[i].Neighbours = []extract.Neighbour{n}
+		cands[i].Neighbors = []extract.Neighbor{n}
 	}
 	for _, d := range Reconcile(cands) {
-		if d.Verdict == Update && d.Target == "K" {
+		if d.Verdict == Update && d.TargetID == "K" {
 			return true
 		}
 	}
@@ -54,14 +54,14 @@ func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 // TestTheNewPlaceTakesTheOldOnes: if a batch ends one job and names another, the other replaces the
 // first.
 func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
-	neighbour := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
+	neighbour := extract.Neighbor{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
 	cands := []extract.Candidate{
-		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Neighbours: []extract.Neighbour{neighbour}},
-		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Neighbours: []extract.Neighbour{neighbour}},
+		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Neighbors: []extract.Neighbor{neighbour}},
+		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Neighbors: []extract.Neighbor{neighbour}},
 	}
 	for _, d := range Reconcile(cands) {
-		if want := d.Candidate == 1; (d.Verdict == Update) != want {
-			t.Errorf("%q: verdict %s, target %q", cands[d.Candidate].Text, d.Verdict, d.Target)
+		if want := d.CandidateIndex == 1; (d.Verdict == Update) != want {
+			t.Errorf("%q: verdict %s, target %q", cands[d.CandidateIndex].Text, d.Verdict, d.TargetID)
 		}
 	}
 	for _, d := range Reconcile(cands[:1]) {

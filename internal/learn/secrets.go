@@ -23,9 +23,9 @@ type secretKind struct {
 
 // precondition is a cheap test of a text. Only texts that pass it are searched for a kind of secrets.
 type precondition struct {
-	minDigits  int      // minimum number of digits
-	anyOf      []string // the text must contain one of these strings; empty accepts any text
-	ignoreCase bool     // ignore case in comparisons with anySubstring
+	minDigits    int      // minimum number of digits
+	anySubstring []string // the text must contain one of these strings; empty accepts any text
+	ignoreCase   bool     // ignore case in comparisons with anySubstring
 }
 
 // keyPrefixes are the prefixes of the keys and tokens of known services.
@@ -36,23 +36,23 @@ var keyPrefixes = []string{
 }
 
 var secretKinds = []secretKind{
-	{name: "private key", precondition: precondition{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, pattern: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
-	{name: "api key", precondition: precondition{minDigits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, pattern: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), isValid: hasDigit},
-	{name: "api key", precondition: precondition{anyOf: []string{"AKIA", "ASIA"}}, pattern: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{name: "token", precondition: precondition{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, pattern: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
-	{name: "api key", precondition: precondition{minDigits: 1, anyOf: keyPrefixes}, pattern: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), isValid: hasDigit},
-	{name: "token", precondition: precondition{anyOf: []string{"eyJ"}}, pattern: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{name: "token", precondition: precondition{minDigits: 1, anyOf: []string{"bearer", "basic", "cookie"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), isValid: hasDigit},
-	{name: "token", precondition: precondition{minDigits: 9, anyOf: []string{":"}}, pattern: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
-	{name: "secret", precondition: precondition{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
-	{name: "password", precondition: precondition{anyOf: []string{"://"}}, pattern: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordNouns + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), isValid: isRealValue},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:` + passwordNouns + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), isValid: looksLikePassword},
-	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordNouns + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), isValid: isNotPasswordAdjective},
-	{name: "pin", precondition: precondition{minDigits: 4, anyOf: []string{"pin"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
-	{name: "security code", precondition: precondition{minDigits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
-	{name: "seed phrase", precondition: precondition{anyOf: []string{"phrase", "mnemonic"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
-	{name: "secret", precondition: precondition{minDigits: 1, anyOf: []string{"key", "secret", "token"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), isValid: hasDigit},
+	{name: "private key", precondition: precondition{anySubstring: []string{"-----BEGIN ", "PuTTY-User-Key"}}, pattern: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
+	{name: "api key", precondition: precondition{minDigits: 1, anySubstring: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, pattern: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), isValid: hasDigit},
+	{name: "api key", precondition: precondition{anySubstring: []string{"AKIA", "ASIA"}}, pattern: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{name: "token", precondition: precondition{anySubstring: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, pattern: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
+	{name: "api key", precondition: precondition{minDigits: 1, anySubstring: keyPrefixes}, pattern: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), isValid: hasDigit},
+	{name: "token", precondition: precondition{anySubstring: []string{"eyJ"}}, pattern: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{name: "token", precondition: precondition{minDigits: 1, anySubstring: []string{"bearer", "basic", "cookie"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), isValid: hasDigit},
+	{name: "token", precondition: precondition{minDigits: 9, anySubstring: []string{":"}}, pattern: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
+	{name: "secret", precondition: precondition{anySubstring: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
+	{name: "password", precondition: precondition{anySubstring: []string{"://"}}, pattern: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
+	{name: "password", precondition: precondition{anySubstring: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordNouns + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), isValid: isRealValue},
+	{name: "password", precondition: precondition{anySubstring: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:` + passwordNouns + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), isValid: looksLikePassword},
+	{name: "password", precondition: precondition{anySubstring: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordNouns + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), isValid: isNotPasswordAdjective},
+	{name: "pin", precondition: precondition{minDigits: 4, anySubstring: []string{"pin"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
+	{name: "security code", precondition: precondition{minDigits: 3, anySubstring: []string{"cvv", "cvc", "otp", "code", "passcode"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
+	{name: "seed phrase", precondition: precondition{anySubstring: []string{"phrase", "mnemonic"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
+	{name: "secret", precondition: precondition{minDigits: 1, anySubstring: []string{"key", "secret", "token"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), isValid: hasDigit},
 	{name: "card number", precondition: precondition{minDigits: 13}, findSpans: cardNumbers},
 }
 
@@ -61,14 +61,14 @@ const passwordNouns = `password|passwort|kennwort|passphrase|passcode|passwd|pwd
 var passwordWords = []string{"pass", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "lösenord"}
 
 var personalKinds = []secretKind{
-	{name: "email", precondition: precondition{anyOf: []string{"@"}}, pattern: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
+	{name: "email", precondition: precondition{anySubstring: []string{"@"}}, pattern: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
 	{name: "bank account", precondition: precondition{minDigits: 8}, findSpans: ibanNumbers},
 	{name: "social security number", precondition: precondition{minDigits: 9}, pattern: lazy.Compile(`\b\d{3}-\d{2}-\d{4}\b`), isValid: isIssuedSSN},
-	{name: "identity number", precondition: precondition{minDigits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
-	{name: "phone number", precondition: precondition{minDigits: 5, anyOf: []string{"+"}}, pattern: lazy.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
+	{name: "identity number", precondition: precondition{minDigits: 1, anySubstring: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
+	{name: "phone number", precondition: precondition{minDigits: 5, anySubstring: []string{"+"}}, pattern: lazy.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
 	{name: "phone number", precondition: precondition{minDigits: 10}, pattern: lazy.Compile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
-	{name: "phone number", precondition: precondition{minDigits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
-	{name: "address", precondition: precondition{minDigits: 1, anyOf: streets}, pattern: lazy.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
+	{name: "phone number", precondition: precondition{minDigits: 7, anySubstring: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
+	{name: "address", precondition: precondition{minDigits: 1, anySubstring: streets}, pattern: lazy.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
 }
 
 var streets = []string{
@@ -98,14 +98,14 @@ func (n precondition) mayMatch(t *textTraits) bool {
 	if t.digitCount < n.minDigits {
 		return false
 	}
-	if len(n.anyOf) == 0 || n.ignoreCase && t.hasLongS {
+	if len(n.anySubstring) == 0 || n.ignoreCase && t.hasLongS {
 		return true
 	}
 	text := t.text
 	if n.ignoreCase {
 		text = t.folded
 	}
-	for _, part := range n.anyOf {
+	for _, part := range n.anySubstring {
 		if strings.Contains(text, part) {
 			return true
 		}

@@ -22,10 +22,10 @@ const (
 )
 
 // AskSummary returns the prompt that asks a model to continue a summary.
-func AskSummary(utterances []extract.Utterance, previous string, p *prompt.Set) (memory.Prompt, error) {
-	d := prompt.Summarize{Previous: previous}
+func AskSummary(utterances []extract.Utterance, previousSummary string, p *prompt.Set) (memory.Prompt, error) {
+	d := prompt.Summarize{Previous: previousSummary}
 	for i, s := range utterances {
-		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
+		d.Turns = append(d.Turns, prompt.Turn{ID: shortTurnID(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
 	}
 	ask, err := p.Fill(d)
 	ask.Temperature = summaryTemperature
@@ -63,9 +63,9 @@ func formatBullets(list []string) string {
 
 // Summarize continues a summary without a model. It keeps the most important of previousSummary's bullets and of the
 // new sentences, in their order, and returns "" if there are none.
-func Summarize(utterances []extract.Utterance, previous string) string {
+func Summarize(utterances []extract.Utterance, previousSummary string) string {
 	var points []summaryPoint
-	for line := range strings.Lines(previous) {
+	for line := range strings.Lines(previousSummary) {
 		if body, isBullet := trimBullet(strings.TrimSpace(line)); isBullet {
 			points = append(points, summaryPoint{body, sentenceWeight(body) + previousPenalty, len(points)})
 		}
@@ -77,7 +77,7 @@ func Summarize(utterances []extract.Utterance, previous string) string {
 			sentence := strings.Join(strings.Fields(span.Slice(s.Text)), " ")
 			isUser := s.Turn.Role == memory.RoleUser
 			switch {
-			case slices.ContainsFunc(forgetCommands, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
+			case slices.ContainsFunc(forgetCommands, func(w extract.ForgetCommand) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
 				// Requests to forget do not belong in a summary.
 			case extract.IsInstruction(sentence) || strings.Contains(sentence, "***"):
 			case text.EndsInQuestionMark(sentence):

@@ -47,7 +47,7 @@ func MayContainFact(s extract.Utterance) bool {
 		return true
 	}
 	for _, w := range words {
-		if personWords.Has(w) || correctionWords.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
+		if personWords.Has(w) || correctionWords.Has(w) || text.IsPersonWord(w) || text.IsNumberWord(w) {
 			return true
 		}
 	}

@@ -65,8 +65,8 @@ func TestTrialTellsModelsApart(t *testing.T) {
 			is, err := RunTrial(prompt.Default(), func(memory.Prompt) (memory.Reply, error) {
 				return memory.Reply{Text: c.reply}, nil
 			})
-			if err != nil || is.Passed != c.passed || !strings.Contains(is.Why, c.why) {
-				t.Errorf("passed %v (%s), %v; want %v (%s)", is.Passed, is.Why, err, c.passed, c.why)
+			if err != nil || is.Passed != c.passed || !strings.Contains(is.Explanation, c.why) {
+				t.Errorf("passed %v (%s), %v; want %v (%s)", is.Passed, is.Explanation, err, c.passed, c.why)
 			}
 		})
 	}

@@ -245,14 +245,14 @@ func (d *desk) drawPlan(t *rapid.T, round int) []memory.Change {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var near []extract.Neighbour
+	var near []extract.Neighbor
 	for _, m := range page.Memories {
-		near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+		near = append(near, extract.Neighbor{Fact: *m.Fact, Link: m.Link})
 	}
 	var cands []extract.Candidate
 	for i := range rapid.IntRange(0, 4).Draw(t, "candidates") {
 		c := later(10*round+i, rapid.SampledFrom(contentsPool).Draw(t, "content"))
-		c.Neighbours = near
+		c.Neighbors = near
 		cands = append(cands, c)
 	}
 	o := options()

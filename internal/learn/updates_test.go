@@ -26,7 +26,7 @@ func (k *knowing) learn(at time.Time, content string) {
 	utterances := Guard([]memory.Turn{{ID: fmt.Sprint("T", k.ids), Index: k.ids, Role: memory.RoleUser, Content: content, CreatedAt: at}}, GuardOptions{})
 	cands, _ := Filter(extract.FactsByRules(utterances), utterances)
 	for i := range cands {
-		cands[i].Neighbours = k.near(cands[i])
+		cands[i].Neighbors = k.near(cands[i])
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{})
 	changes, _ := Plan(fresh, Reconcile(fresh), again, PlanOptions{
@@ -45,8 +45,8 @@ func (k *knowing) learn(at time.Time, content string) {
 
 // liveNeighbour returns search results: five facts that share words with a candidate, and those of its
 // subject and attribute.
-func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
-	words, out := text.Terms(c.Text), []extract.Neighbour{}
+func (k *knowing) near(c extract.Candidate) []extract.Neighbor {
+	words, out := text.Terms(c.Text), []extract.Neighbor{}
 	for _, f := range k.facts {
 		terms, shared := text.Terms(f.Content), 0
 		for _, t := range words {
@@ -55,14 +55,14 @@ func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
 			}
 		}
 		if shared > 0 {
-			out = append(out, extract.Neighbour{Fact: f, Similarity: float64(shared) / float64(max(len(words), len(terms)))})
+			out = append(out, extract.Neighbor{Fact: f, Similarity: float64(shared) / float64(max(len(words), len(terms)))})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b extract.Neighbour) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	slices.SortStableFunc(out, func(a, b extract.Neighbor) int { return cmp.Compare(b.Similarity, a.Similarity) })
 	out = out[:min(5, len(out))]
 	for _, f := range k.facts {
-		if c.Attribute != "" && f.Attribute == c.Attribute && f.Subject == c.Subject && !slices.ContainsFunc(out, func(n extract.Neighbour) bool { return n.Fact.ID == f.ID }) {
-			out = append(out, extract.Neighbour{Fact: f})
+		if c.Attribute != "" && f.Attribute == c.Attribute && f.Subject == c.Subject && !slices.ContainsFunc(out, func(n extract.Neighbor) bool { return n.Fact.ID == f.ID }) {
+			out = append(out, extract.Neighbor{Fact: f})
 		}
 	}
 	return out

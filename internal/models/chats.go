@@ -16,7 +16,7 @@ const maxYieldTime = 10 * time.Minute
 var errChatActive = errors.New("a chat is running")
 
 // chatTracker counts the chats that the learning model's machine is answering. Learning jobs wait for them.
-type chats struct {
+type chatTracker struct {
 	activeChats   int                                         // number of active chats
 	cancelJobs    map[context.Context]context.CancelCauseFunc // functions that cancel the learning jobs, by context of the job; called when a chat begins
 	yieldingSince time.Time                                   // time when a chat first canceled a job; reset to zero when a job succeeds while no chat is active
@@ -45,15 +45,15 @@ func (l *Learner) ChatBegins() (end func()) {
 
 // startJob stores cancel for the next chat or, if a chat is active, cancels the job now. If learning has waited
 // for maxYieldTime, startJob does neither, so that the job runs during chats. It returns the current time.
-func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
+func (l *Learner) startJob(ctx context.Context, cancelJob context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !l.yieldingSince.IsZero() && time.Since(l.yieldingSince) > maxYieldTime:
 	case l.activeChats > 0:
-		cancel(errChatActive)
+		cancelJob(errChatActive)
 	default:
-		l.cancelJobs[ctx] = cancel
+		l.cancelJobs[ctx] = cancelJob
 	}
 	return time.Now()
 }

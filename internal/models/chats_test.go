@@ -46,8 +46,8 @@ func TestLocalModelLearnsBetweenChats(t *testing.T) {
 			}
 			return gaveWay
 		}
-		if ask() || !strings.Contains(l.Learns().Why, "its last reply took") {
-			t.Errorf("%s: no chat is under way, and it learns: %+v", name, l.Learns())
+		if ask() || !strings.Contains(l.Status().Why, "its last reply took") {
+			t.Errorf("%s: no chat is under way, and it learns: %+v", name, l.Status())
 		}
 		end := l.ChatBegins()
 		if ask() != (name == "here") {

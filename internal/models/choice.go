@@ -44,13 +44,13 @@ func (c EmbedderChoice) Current() (_ EmbedderChoice, problem string) {
 	case c.unconfirmed.Remote():
 		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall uses only words"
 	}
-	c.useWords("the upstream has no "+c.Embedder, c.Embedder)
+	c.chooseLexical("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
 // chooseLexical changes the choice to the lexical embedder, which searches by words only, and suggests another.
-func (c *EmbedderChoice) useWords(reason, wanted string) {
-	suggested, ok := strings.CutPrefix(wanted, config.LocalModel)
+func (c *EmbedderChoice) chooseLexical(reason, wantedModel string) {
+	suggested, ok := strings.CutPrefix(wantedModel, config.LocalModel)
 	if !ok {
 		suggested = "all-MiniLM-L6-v2"
 	}
@@ -143,9 +143,9 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Embedd
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.useWords(fmt.Sprintf("the upstream cannot compute embeddings with %s: %v", name, err), wanted)
+		choice.chooseLexical(fmt.Sprintf("the upstream cannot compute embeddings with %s: %v", name, err), wanted)
 	} else {
-		choice.useWords("no model is installed", wanted)
+		choice.chooseLexical("no model is installed", wanted)
 	}
 	return c.WithEmbedder(choice.Embedder), choice
 }

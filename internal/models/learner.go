@@ -47,11 +47,11 @@ type Learner struct {
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client            *llm.Client            // client of the chosen server; nil before the first request
-	lastReplyDuration time.Duration          // duration of the latest reply
-	trials            map[string]learn.Trial // trials (tests of models) by this process, by trialKey
-	lastTrial         learn.Trial            // trial of the model of the latest learning job
-	chats                                    // the active chats, which learning waits for
+	client            *llm.Client                  // client of the chosen server; nil before the first request
+	lastReplyDuration time.Duration                // duration of the latest reply
+	trials            map[string]learn.TrialResult // trials (tests of models) by this process, by trialKey
+	lastTrial         learn.TrialResult            // trial of the model of the latest learning job
+	chatTracker                                    // the active chats, which learning waits for
 }
 
 // choice is the chosen learning model.
@@ -59,11 +59,11 @@ type choice struct {
 	model       string           // LearnAuto before the choice; LearnChat means the model of each chat, "" only the built-in rules
 	unavailable bool             // no wanted model is available; the field model then has the first wanted model
 	provider    *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
-	Learns
+	LearnerStatus
 }
 
 // LearnerStatus tells people which model learns.
-type Learns struct {
+type LearnerStatus struct {
 	Description, Why string // which model learns, and the reason for the choice
 	Problem          string // problem with a setting; "" if there is none
 	Model            string // name of the model; empty if only the rules or each chat's own model learn, or before the choice
@@ -72,15 +72,15 @@ type Learns struct {
 
 // ProgramLearner returns a Learner for a model supplied by a program that contains Loci as a library.
 func ProgramLearner() *Learner {
-	return &Learner{programSupplied: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
+	return &Learner{programSupplied: true, choice: choice{model: programModel, LearnerStatus: LearnerStatus{Description: "the program's model", Why: "the program supplied a model"}}}
 }
 
 // Status returns a description of the model that currently learns.
-func (l *Learner) Learns() Learns {
+func (l *Learner) Status() LearnerStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	info := l.choice.Learns
-	if l.lastTrial.Why != "" && !l.lastTrial.Passed {
+	info := l.choice.LearnerStatus
+	if l.lastTrial.Explanation != "" && !l.lastTrial.Passed {
 		info.DistrustReason = l.lastTrial.String()
 	}
 	if l.lastReplyDuration > 0 {
@@ -90,7 +90,7 @@ func (l *Learner) Learns() Learns {
 }
 
 // ChosenModel returns the name of the model that learns, "" if there is none or if each chat's model learns.
-func (l *Learner) ChosenModel() string { return l.Learns().Model }
+func (l *Learner) ChosenModel() string { return l.Status().Model }
 
 // WantedModel returns the name of the model that learns or, before the choice, of the first wanted model.
 func (l *Learner) WantedModel() string {
@@ -157,7 +157,7 @@ func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model s
 		if err != nil {
 			return nil, "", err
 		}
-		if l.choice.Learns != next.Learns {
+		if l.choice.LearnerStatus != next.LearnerStatus {
 			l.log.Info("learning model", "model", next.Description, "why", next.Why, "wrong", next.Problem)
 		}
 		l.choice, l.client = next, nil
@@ -183,7 +183,7 @@ func modelName(model string) string {
 }
 
 // describe returns a text for people about which model learns. rules is the setting learn.rules.
-func (c choice) describe(rules string) string {
+func (c choice) describe(rulesSetting string) string {
 	switch {
 	case c.unavailable:
 		return "no model yet (" + c.Problem + ")"
@@ -191,7 +191,7 @@ func (c choice) describe(rules string) string {
 		return "the chat's own model"
 	case c.model != "":
 		return c.model
-	case rules == "off":
+	case rulesSetting == "off":
 		return "nobody"
 	}
 	return "the built-in rules"
@@ -204,7 +204,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 	decided, err := makeChoice(ctx, c)
 	l := &Learner{
 		settings: c, log: log, choice: decided,
-		trials: map[string]learn.Trial{}, chats: chats{cancelJobs: map[context.Context]context.CancelCauseFunc{}},
+		trials: map[string]learn.TrialResult{}, chatTracker: chatTracker{cancelJobs: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
 		l.Trial(decided.Model) // sets lastTrial, so that Status tells of a failed trial before the first learning job
@@ -262,18 +262,20 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 }
 
 // newChoice returns the choice of a model with the reason. An empty model means the built-in rules.
-func newChoice(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
+func newChoice(model, why string) choice {
+	return choice{model: model, LearnerStatus: LearnerStatus{Why: why}}
+}
 
 // noModelYet returns the choice while no wanted model is available. firstWanted is the first wanted model.
-func noModelYet(first, problem string) choice {
-	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: problem}}
+func noModelYet(firstWanted, problem string) choice {
+	return choice{model: firstWanted, unavailable: true, LearnerStatus: LearnerStatus{Why: "Loci looks for the model again before each learning job", Problem: problem}}
 }
 
 // choiceByName returns the choice of the model in learn.model, even if the server does not list the model:
 // some servers have unlisted models.
-func choiceByName(model string, listed []string, err error) choice {
+func choiceByName(model string, listedModels []string, listErr error) choice {
 	c := newChoice(model, "learn.model names it")
-	if err == nil && listedName(model, listed) == "" {
+	if listErr == nil && listedName(model, listedModels) == "" {
 		c.Problem = "the server does not list " + model + ", which learn.model names"
 		c.Why += "; the server does not list it"
 	}
@@ -329,11 +331,11 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 }
 
 // chooseAuto returns the smallest listed model or, if only one chat model is listed, that model.
-func chooseAuto(listed []string) (model, why string) {
-	if model = smallestModel(listed); model != "" {
+func chooseAuto(listedModels []string) (model, why string) {
+	if model = smallestModel(listedModels); model != "" {
 		return model, "the smallest model that the server lists"
 	}
-	if chats := slices.DeleteFunc(slices.Clone(listed), isNonChatModel); len(chats) == 1 {
+	if chats := slices.DeleteFunc(slices.Clone(listedModels), isNonChatModel); len(chats) == 1 {
 		return chats[0], "the only chat model that the server lists"
 	}
 	return "", "the server lists no small model; name one as learn.model"
@@ -347,8 +349,8 @@ func isRefusal(err error) bool {
 
 // isNearby reports whether a server is on this machine or in the same network. A nearby server needs no API
 // key and has no quota.
-func isNearby(base string) bool {
-	u, err := url.Parse(base)
+func isNearby(baseURL string) bool {
+	u, err := url.Parse(baseURL)
 	if err != nil {
 		return false
 	}
@@ -368,9 +370,9 @@ func wantedModels(c config.Config) []string {
 }
 
 // firstListedModel returns the listed name of the first wanted model in a server's list, or "".
-func firstListedModel(wanted, listed []string) string {
+func firstListedModel(wanted, listedModels []string) string {
 	for _, name := range wanted {
-		if model := listedName(name, listed); model != "" {
+		if model := listedName(name, listedModels); model != "" {
 			return model
 		}
 	}
@@ -379,15 +381,15 @@ func firstListedModel(wanted, listed []string) string {
 
 // listedName returns the name of a model in a server's list, or "". The comparison ignores a provider prefix
 // and the suffix ":latest".
-func listedName(name string, listed []string) string {
+func listedName(name string, listedModels []string) string {
 	if name == smallest {
-		return smallestModel(listed)
+		return smallestModel(listedModels)
 	}
-	if slices.Contains(listed, name) {
+	if slices.Contains(listedModels, name) {
 		return name
 	}
-	if i := slices.IndexFunc(listed, func(id string) bool { return plainModelName(id) == plainModelName(name) }); i >= 0 {
-		return listed[i]
+	if i := slices.IndexFunc(listedModels, func(id string) bool { return plainModelName(id) == plainModelName(name) }); i >= 0 {
+		return listedModels[i]
 	}
 	return ""
 }
@@ -429,9 +431,9 @@ func modelSize(id string) float64 {
 // smallestModel returns the listed model with the smallest size in its name, or "" if no name shows a size.
 // Of models with equal size it prefers the shortest name, which has no date or "preview", and then the last
 // name in order, which has the latest version.
-func smallestModel(listed []string) string {
+func smallestModel(listedModels []string) string {
 	best, least := "", math.Inf(1)
-	for _, id := range listed {
+	for _, id := range listedModels {
 		size := modelSize(id)
 		if isNonChatModel(id) || math.IsInf(size, 1) {
 			continue

@@ -19,12 +19,12 @@ import (
 
 // storedTrials returns the path of the trials file ("" if the setting store is "memory") and the trials in
 // the file, by trialKey. An unreadable file counts as empty.
-func (l *Learner) storedTrials() (path string, trials map[string]learn.Trial) {
+func (l *Learner) storedTrials() (path string, trials map[string]learn.TrialResult) {
 	if dir, err := l.settings.DataDir(); err == nil && l.settings.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
 	}
 	if file, err := os.ReadFile(path); err != nil || json.Unmarshal(file, &trials) != nil || trials == nil {
-		return path, map[string]learn.Trial{}
+		return path, map[string]learn.TrialResult{}
 	}
 	return path, trials
 }
@@ -36,7 +36,7 @@ func (l *Learner) trialKey(model string) string {
 }
 
 // Trial returns the latest trial of a model at the learning server, or false if that trial is over 30 days old.
-func (l *Learner) Trial(model string) (trial learn.Trial, ok bool) {
+func (l *Learner) Trial(model string) (trial learn.TrialResult, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, stored := l.storedTrials()
@@ -45,14 +45,14 @@ func (l *Learner) Trial(model string) (trial learn.Trial, ok bool) {
 		trial = storedTrial
 	}
 	if time.Since(trial.At) > 30*24*time.Hour {
-		return learn.Trial{}, false
+		return learn.TrialResult{}, false
 	}
 	l.lastTrial = trial
 	return trial, true
 }
 
 // StoreTrial stores a trial for the learning server, with the current time.
-func (l *Learner) StoreTrial(trial learn.Trial) {
+func (l *Learner) StoreTrial(trial learn.TrialResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	trial.At = memory.Time(time.Now())
@@ -71,14 +71,14 @@ func (l *Learner) StoreTrial(trial learn.Trial) {
 }
 
 // TryLearner runs and stores a trial of the configured learning model. A failed trial is [memory.Invalid].
-func TryLearner(ctx context.Context, c config.Config, prompts *prompt.Set) (trial learn.Trial, err error) {
+func TryLearner(ctx context.Context, c config.Config, prompts *prompt.Set) (trial learn.TrialResult, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return trial, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	if trial, err = learn.RunTrial(prompts.ForModel(l.WantedModel()), func(p memory.Prompt) (memory.Reply, error) { return l.Complete(ctx, p) }); err != nil {
-		return trial, fmt.Errorf("try the model that learns (%s): %w", l.Learns().Description, err)
+		return trial, fmt.Errorf("try the model that learns (%s): %w", l.Status().Description, err)
 	}
 	trial.Model = l.ChosenModel()
 	if l.StoreTrial(trial); !trial.Passed {

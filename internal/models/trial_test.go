@@ -49,7 +49,7 @@ func TestManualTrialIsStored(t *testing.T) {
 	status = http.StatusOK
 	for range 2 {
 		is, err := TryLearner(t.Context(), c, prompt.Default())
-		if !errors.Is(err, memory.Invalid) || is.Passed || is.Model != "owl-1b" || !strings.Contains(is.Why, "0 of 4") {
+		if !errors.Is(err, memory.Invalid) || is.Passed || is.Model != "owl-1b" || !strings.Contains(is.Explanation, "0 of 4") {
 			t.Errorf("Try = %+v, %v", is, err)
 		}
 	}
@@ -71,8 +71,8 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		return l
 	}
 	l := learner(c)
-	l.StoreTrial(learn.Trial{Model: "owl-1b", Why: "it slept"})
-	if says := learner(c).Learns().DistrustReason; !strings.Contains(says, "it slept") {
+	l.StoreTrial(learn.TrialResult{Model: "owl-1b", Explanation: "it slept"})
+	if says := learner(c).Status().DistrustReason; !strings.Contains(says, "it slept") {
 		t.Errorf("after a restart it says %q", says)
 	}
 	elsewhere := c
@@ -84,8 +84,8 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		t.Error("the trial counts for another model")
 	}
 	byHand := learner(c)
-	byHand.StoreTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
-	if is, ok := l.Trial("owl-1b"); !ok || !is.Passed || l.Learns().DistrustReason != "" {
+	byHand.StoreTrial(learn.TrialResult{Model: "owl-1b", Passed: true, Explanation: "it woke"})
+	if is, ok := l.Trial("owl-1b"); !ok || !is.Passed || l.Status().DistrustReason != "" {
 		t.Errorf("a trial of another process: %+v", is)
 	}
 	for _, broken := range []string{`{"owl-1b at`, `null`, `[]`} {
@@ -95,7 +95,7 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		if _, ok := learner(c).Trial("owl-1b"); ok {
 			t.Errorf("%s counts", broken)
 		}
-		byHand.StoreTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
+		byHand.StoreTrial(learn.TrialResult{Model: "owl-1b", Passed: true, Explanation: "it woke"})
 	}
 	old, err := os.ReadFile(file)
 	if err != nil {

@@ -77,10 +77,10 @@ func (m *Metrics) orDiscarded() *Metrics {
 }
 
 // ObserveRecall counts a search and its skipped parts; each element of skippedParts is "PART: REASON".
-func (m *Metrics) ObserveRecall(took time.Duration, degraded ...string) {
+func (m *Metrics) ObserveRecall(duration time.Duration, skippedParts ...string) {
 	m = m.orDiscarded()
-	m.recallSeconds.WithLabelValues().Observe(took.Seconds())
-	for _, d := range degraded {
+	m.recallSeconds.WithLabelValues().Observe(duration.Seconds())
+	for _, d := range skippedParts {
 		part, _, _ := strings.Cut(d, ": ")
 		m.skippedParts.WithLabelValues(part).Inc()
 	}
@@ -156,20 +156,20 @@ func (m *Metrics) startMinute(now time.Time) int64 {
 var labeledMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
-func (m *Metrics) ObserveRequest(method, route string, status int, took time.Duration, inputTokens, outputTokens int64) {
+func (m *Metrics) ObserveRequest(method, route string, status int, duration time.Duration, inputTokens, outputTokens int64) {
 	m = m.orDiscarded()
 	if !slices.Contains(labeledMethods, method) {
 		method = "other"
 	}
-	m.requestSeconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+	m.requestSeconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(duration.Seconds())
 	m.chatTokens.WithLabelValues("input").Add(float64(inputTokens))
 	m.chatTokens.WithLabelValues("output").Add(float64(outputTokens))
 }
 
 // ObserveUpstream records the duration of a request to the upstream by result: the status, "failed", or
 // "canceled" by the client.
-func (m *Metrics) ObserveUpstream(result string, took time.Duration) {
-	m.orDiscarded().upstreamSeconds.WithLabelValues(result).Observe(took.Seconds())
+func (m *Metrics) ObserveUpstream(result string, duration time.Duration) {
+	m.orDiscarded().upstreamSeconds.WithLabelValues(result).Observe(duration.Seconds())
 }
 
 // CountRecordFailure counts an exchange that could not be stored.

@@ -17,23 +17,23 @@ type chat struct {
 	program, id      string // the program's name, and the program's id of the chat
 	title            string
 	created, updated time.Time
-	messages         map[string]message
+	messagesByID     map[string]message
 	currentID        string // id of the last message on the path
 }
 
 // message is a message of a chat, or an empty node of its tree.
 type message struct {
-	parent  string // id of the previous message; "" for the first
-	role    memory.Role
-	text    string
-	ref     string // the program's id of the message
-	created time.Time
+	parentID  string // id of the previous message; "" for the first
+	role      memory.Role
+	text      string
+	foreignID string // the program's id of the message
+	created   time.Time
 }
 
 // path returns the ids of the messages on the path from the first to the current message.
 func (c chat) path() (ids []string) {
 	seen := map[string]bool{}
-	for at := c.currentID; at != "" && !seen[at]; at = c.messages[at].parent {
+	for at := c.currentID; at != "" && !seen[at]; at = c.messagesByID[at].parentID {
 		seen[at] = true
 		ids = append(ids, at)
 	}
@@ -44,10 +44,10 @@ func (c chat) path() (ids []string) {
 // emitChat emits a chat, which is item n of the file, and the text messages on its path. A turn
 // without a time gets the previous turn's time. A chat without text is skipped.
 func (r Reader) emitChat(n int, c chat) error {
-	conversation := memory.Conversation{ID: r.ID(c.program, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
+	conversation := memory.Conversation{ID: r.DeriveID(c.program, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
 	last, emitted := c.created, false
 	for _, id := range c.path() {
-		m := c.messages[id]
+		m := c.messagesByID[id]
 		if m.text == "" || m.role != memory.RoleUser && m.role != memory.RoleAssistant {
 			continue
 		}
@@ -65,8 +65,8 @@ func (r Reader) emitChat(n int, c chat) error {
 			}
 		}
 		t := memory.Turn{
-			ID: r.ID(c.program, c.id, id), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
-			Role: m.role, Content: m.text, Ref: text.Clip(m.ref, 256), Status: memory.Active, CreatedAt: m.created,
+			ID: r.DeriveID(c.program, c.id, id), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
+			Role: m.role, Content: m.text, Ref: text.Clip(m.foreignID, 256), Status: memory.Active, CreatedAt: m.created,
 		}
 		if err := r.emit(Record{Line: n, Size: len(m.text), Foreign: true, Turn: &t}); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (r Reader) readConversation(n int, item []byte) error {
 		return r.OnError(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", explainJSON(err)))
 	}
 	parsed := c.chat()
-	if parsed.id == "" || parsed.messages == nil {
+	if parsed.id == "" || parsed.messagesByID == nil {
 		return r.OnError(n, memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages"))
 	}
 	return r.emitChat(n, parsed)
@@ -105,8 +105,8 @@ type chatGPTConversation struct {
 	Title          string  `json:"title"`
 	Created        float64 `json:"create_time"`
 	Updated        float64 `json:"update_time"`
-	Current        string  `json:"current_node"`
-	Mapping        map[string]struct {
+	CurrentID      string  `json:"current_node"`
+	Nodes          map[string]struct {
 		Parent  string `json:"parent"`
 		Message struct {
 			ID      string  `json:"id"`
@@ -122,8 +122,8 @@ type chatGPTConversation struct {
 }
 
 func (c chatGPTConversation) chat() chat {
-	out := chat{program: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: timeFromUnix(c.Created), updated: timeFromUnix(c.Updated), currentID: c.Current}
-	for id, node := range c.Mapping {
+	out := chat{program: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: timeFromUnix(c.Created), updated: timeFromUnix(c.Updated), currentID: c.CurrentID}
+	for id, node := range c.Nodes {
 		m := node.Message
 		var texts []string
 		for _, p := range m.Content.Parts {
@@ -132,10 +132,10 @@ func (c chatGPTConversation) chat() chat {
 				texts = append(texts, s)
 			}
 		}
-		if out.messages == nil {
-			out.messages = map[string]message{}
+		if out.messagesByID == nil {
+			out.messagesByID = map[string]message{}
 		}
-		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, text: joinTexts(texts), ref: m.ID, created: timeFromUnix(m.Created)}
+		out.messagesByID[id] = message{parentID: node.Parent, role: m.Author.Role, text: joinTexts(texts), foreignID: m.ID, created: timeFromUnix(m.Created)}
 	}
 	return out
 }
@@ -147,16 +147,16 @@ type claudeConversation struct {
 	Name      string          `json:"name"`
 	CreatedAt string          `json:"created_at"`
 	UpdatedAt string          `json:"updated_at"`
-	Leaf      string          `json:"current_leaf_message_uuid"`
+	LeafID    string          `json:"current_leaf_message_uuid"`
 	Messages  []claudeMessage `json:"chat_messages"`
 }
 
 type claudeMessage struct {
-	ID      string `json:"uuid"`
-	Parent  string `json:"parent_message_uuid"` // "" means the previous message in the list
-	Sender  string `json:"sender"`
-	Text    string `json:"text"`
-	Content []struct {
+	ID       string `json:"uuid"`
+	ParentID string `json:"parent_message_uuid"` // "" means the previous message in the list
+	Sender   string `json:"sender"`
+	Text     string `json:"text"`
+	Content  []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"content"`
@@ -164,20 +164,20 @@ type claudeMessage struct {
 }
 
 func (c claudeConversation) chat() chat {
-	out := chat{program: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messages: map[string]message{}}
+	out := chat{program: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messagesByID: map[string]message{}}
 	roles := map[string]memory.Role{"human": memory.RoleUser, "assistant": memory.RoleAssistant}
 	previous := ""
 	for i, m := range c.Messages {
 		id := cmp.Or(m.ID, fmt.Sprint(i))
-		if _, exists := out.messages[id]; exists {
+		if _, exists := out.messagesByID[id]; exists {
 			continue
 		}
-		out.messages[id] = message{parent: cmp.Or(m.Parent, previous), role: roles[m.Sender], text: m.joinedText(), ref: m.ID, created: parseTime(m.Created)}
+		out.messagesByID[id] = message{parentID: cmp.Or(m.ParentID, previous), role: roles[m.Sender], text: m.joinedText(), foreignID: m.ID, created: parseTime(m.Created)}
 		previous = id
 	}
 	out.currentID = previous
-	if _, found := out.messages[c.Leaf]; found {
-		out.currentID = c.Leaf
+	if _, found := out.messagesByID[c.LeafID]; found {
+		out.currentID = c.LeafID
 	}
 	return out
 }

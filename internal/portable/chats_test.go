@@ -6,9 +6,9 @@ import (
 )
 
 func TestTheMessageThatIsCurrentSaysWhichBranchWasMeant(t *testing.T) {
-	list := []claudeMessage{{ID: "a", Parent: "root"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "a"}, {ID: "d", Parent: "c"}}
+	list := []claudeMessage{{ID: "a", ParentID: "root"}, {ID: "b", ParentID: "a"}, {ID: "c", ParentID: "a"}, {ID: "d", ParentID: "c"}}
 	for current, want := range map[string][]string{"": {"root", "a", "c", "d"}, "b": {"root", "a", "b"}, "gone": {"root", "a", "c", "d"}} {
-		if got := (claudeConversation{Messages: list, Leaf: current}).chat().path(); !slices.Equal(got, want) {
+		if got := (claudeConversation{Messages: list, LeafID: current}).chat().path(); !slices.Equal(got, want) {
 			t.Errorf("to %q: %v, want %v", current, got, want)
 		}
 	}
@@ -17,8 +17,8 @@ func TestTheMessageThatIsCurrentSaysWhichBranchWasMeant(t *testing.T) {
 		want []string
 	}{
 		"a list":      {[]claudeMessage{{ID: "a"}, {}, {ID: "c"}}, []string{"a", "1", "c"}},
-		"a loop":      {[]claudeMessage{{ID: "a", Parent: "b"}, {ID: "b", Parent: "a"}}, []string{"a", "b"}},
-		"its own":     {[]claudeMessage{{ID: "x"}, {ID: "a", Parent: "a"}}, []string{"a"}},
+		"a loop":      {[]claudeMessage{{ID: "a", ParentID: "b"}, {ID: "b", ParentID: "a"}}, []string{"a", "b"}},
+		"its own":     {[]claudeMessage{{ID: "x"}, {ID: "a", ParentID: "a"}}, []string{"a"}},
 		"the same id": {[]claudeMessage{{ID: "a"}, {ID: "a"}}, []string{"a"}},
 		"nothing":     {nil, nil},
 	} {

@@ -69,7 +69,7 @@ type (
 // FactFields is a fact without its methods: an embedded MarshalJSON would encode the whole factLine.
 type FactFields memory.Fact
 
-func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
+func scopeLineOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
 // jsonValue returns the record as a value for encoding/json, with text as its text; nil omits the text.
 func (r Record) jsonValue(text *string) any {
@@ -81,9 +81,9 @@ func (r Record) jsonValue(text *string) any {
 	case r.Turn != nil:
 		return turnLine{Type: "turn", Turn: *r.Turn, Chain: r.Turn.Chain, Content: text}
 	case r.Fact != nil:
-		return factLine{Type: "fact", FactFields: FactFields(*r.Fact), Pinned: r.Fact.Pinned(), Scope: scopeOf(r.Fact.Scope), Content: text}
+		return factLine{Type: "fact", FactFields: FactFields(*r.Fact), Pinned: r.Fact.Pinned(), Scope: scopeLineOf(r.Fact.Scope), Content: text}
 	case r.Summary != nil:
-		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: scopeOf(r.Summary.Scope), Text: text}
+		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: scopeLineOf(r.Summary.Scope), Text: text}
 	case r.Profile != nil:
 		return profileLine{Type: "profile", ProfileEntry: *r.Profile, Value: text}
 	case r.Context != nil:
@@ -173,7 +173,7 @@ func (r Reader) decodeRecord(text []byte) (rec Record, hasText bool, err error) 
 // completeTurn completes a turn from a line of another program's chat. The id is derived from the
 // line's fields, so that equal lines are one turn.
 func (r Reader) completeTurn(t *memory.Turn) {
-	t.ID = r.ID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
+	t.ID = r.DeriveID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active
 }
 

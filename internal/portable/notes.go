@@ -67,14 +67,14 @@ func (r Reader) emitAgentCLI(front map[string]string, text string) error {
 	case memory.RoleUser, memory.RoleAssistant:
 		return r.emitChat(1, chat{
 			program: "agent-cli", id: conversation, title: conversation, created: at, updated: at,
-			messages: map[string]message{id + text: {role: role, text: text, ref: id, created: at}}, currentID: id + text,
+			messagesByID: map[string]message{id + text: {role: role, text: text, foreignID: id, created: at}}, currentID: id + text,
 		})
 	case "summary":
 		return nil // Loci summarizes the turns itself
 	}
 	f := memory.Fact{Content: text, Trust: memory.TrustUser, CreatedAt: at}
 	if conversation != "global" { // "global" means that the memory belongs to no chat
-		f.Provenance.Conversation = r.ID("agent-cli", conversation)
+		f.Provenance.Conversation = r.DeriveID("agent-cli", conversation)
 	}
 	return r.emitFact(1, len(text), f)
 }

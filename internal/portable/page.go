@@ -41,23 +41,23 @@ var factParts = []struct {
 }
 
 // FactGroup is a fact's position in a Markdown file, by status and category.
-type Group struct {
+type FactGroup struct {
 	part     int // index in factParts
 	category string
 }
 
 // FactGroupOf returns a fact's group.
-func GroupOf(f *memory.Fact) Group {
+func FactGroupOf(f *memory.Fact) FactGroup {
 	for i, s := range factParts {
 		if slices.Contains(s.statuses, f.Status) {
-			return Group{i, f.Category}
+			return FactGroup{i, f.Category}
 		}
 	}
-	return Group{len(factParts) - 1, f.Category}
+	return FactGroup{len(factParts) - 1, f.Category}
 }
 
 // Compare orders groups for a Markdown file: by part, with facts without a category last.
-func (g Group) Compare(other Group) int {
+func (g FactGroup) Compare(other FactGroup) int {
 	return cmp.Or(cmp.Compare(g.part, other.part), -cmp.Compare(min(len(g.category), 1), min(len(other.category), 1)), cmp.Compare(g.category, other.category))
 }
 
@@ -80,7 +80,7 @@ func (p *markdownWriter) Write(r Record) error {
 	case r.Header != nil && p.topLevel > 1:
 		p.writeHeading(1, "Memory", r)
 	case r.Header != nil, r.Relation != nil:
-		p.print("%s\n", p.comment(r.jsonValue(nil)))
+		p.print("%s\n", p.jsonComment(r.jsonValue(nil)))
 	case r.Profile != nil:
 		p.beginPart(p.topLevel, profileHeading)
 		p.writeItem(profilePrefix(r.Profile.Key), r)
@@ -88,7 +88,7 @@ func (p *markdownWriter) Write(r Record) error {
 		p.beginPart(p.topLevel, contextsHeading)
 		p.writeQuotation(cmp.Or(displayText(r.Context.Title), "untitled"), r)
 	case r.Fact != nil:
-		p.beginPart(p.topLevel, factParts[GroupOf(r.Fact).part].heading)
+		p.beginPart(p.topLevel, factParts[FactGroupOf(r.Fact).part].heading)
 		p.beginPart(p.topLevel+1, cmp.Or(displayText(r.Fact.Category), otherCategory))
 		p.writeItem("", r)
 	case r.Conversation != nil:
@@ -134,7 +134,7 @@ func (p *markdownWriter) writeHeading(level int, text string, r Record) {
 	p.headings[level] = text
 	p.print("%s %s", strings.Repeat("#", level), text)
 	if v := r.jsonValue(nil); v != nil {
-		p.print(" %s", p.comment(v))
+		p.print(" %s", p.jsonComment(v))
 	}
 	p.print("\n\n")
 }
@@ -155,7 +155,7 @@ func (p *markdownWriter) writeItem(prefix string, r Record) {
 	if words != displayText(words) {
 		hidden = &words
 	}
-	p.print("- %s%s %s\n", prefix, displayText(words), p.comment(r.jsonValue(hidden)))
+	p.print("- %s%s %s\n", prefix, displayText(words), p.jsonComment(r.jsonValue(hidden)))
 }
 
 // writeQuotation writes a record's text as a quotation below a line with label and the time.
@@ -179,7 +179,7 @@ func (p *markdownWriter) writeQuotation(label string, r Record) {
 	if status != memory.Active {
 		p.print(" (%s)", status)
 	}
-	p.print(" %s\n\n", p.comment(r.jsonValue(hidden)))
+	p.print(" %s\n\n", p.jsonComment(r.jsonValue(hidden)))
 	if words == "" {
 		return
 	}
@@ -192,11 +192,11 @@ func (p *markdownWriter) writeQuotation(label string, r Record) {
 	p.print("\n")
 }
 
-func (p *markdownWriter) comment(v any) string {
+func (p *markdownWriter) jsonComment(value any) string {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil && p.err == nil {
+	if err := enc.Encode(value); err != nil && p.err == nil {
 		p.err = err
 	}
 	return commentOpen + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), ">", escapedGreater) + commentClose

@@ -18,9 +18,9 @@ type markdownReader struct {
 	factsLevel int    // level of the heading of facts; 0 outside of the part with facts
 	category   string // current heading below the heading of facts
 
-	pending Record   // record whose quotation is being read; zero for none
-	hasText bool     // whether the comment of the record contains the record's text
-	quoted  []string // lines of the quotation
+	quotedRecord   Record   // record whose quotation is being read; zero for none
+	hasText        bool     // whether the comment of the record contains the record's text
+	quotationLines []string // lines of the quotation
 }
 
 func (r Reader) readMarkdown(in io.Reader) error {
@@ -33,17 +33,17 @@ func (r Reader) readMarkdown(in io.Reader) error {
 
 func (p *markdownReader) readLine(n int, line []byte) error {
 	text := string(line)
-	if p.pending.Text() != nil {
+	if p.quotedRecord.Text() != nil {
 		if rest, ok := strings.CutPrefix(text, ">"); ok {
-			p.quoted = append(p.quoted, strings.TrimPrefix(rest, " "))
-			p.pending.Size += len(line)
-			if p.pending.Size > MaxLine {
-				p.pending = Record{}
+			p.quotationLines = append(p.quotationLines, strings.TrimPrefix(rest, " "))
+			p.quotedRecord.Size += len(line)
+			if p.quotedRecord.Size > MaxLine {
+				p.quotedRecord = Record{}
 				return p.OnError(n, errLongLine)
 			}
 			return nil
 		}
-		if text != "" || len(p.quoted) > 0 {
+		if text != "" || len(p.quotationLines) > 0 {
 			if err := p.endQuotation(); err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func (p *markdownReader) readLine(n int, line []byte) error {
 	visible := strings.TrimSpace(text[:m[0]])
 	switch {
 	case rec.Turn != nil, rec.Summary != nil, rec.Context != nil:
-		p.pending, p.hasText, p.quoted = rec, hasText, nil
+		p.quotedRecord, p.hasText, p.quotationLines = rec, hasText, nil
 		return nil
 	case rec.Fact != nil:
 		visible = strings.TrimPrefix(visible, "- ")
@@ -88,12 +88,12 @@ func useVisibleText(rec *Record, hasText bool, visible string) {
 
 // endQuotation emits the record whose quotation ends.
 func (p *markdownReader) endQuotation() error {
-	rec := p.pending
+	rec := p.quotedRecord
 	if rec.Text() == nil {
 		return nil
 	}
-	useVisibleText(&rec, p.hasText, strings.Join(p.quoted, "\n"))
-	p.pending, p.quoted = Record{}, nil
+	useVisibleText(&rec, p.hasText, strings.Join(p.quotationLines, "\n"))
+	p.quotedRecord, p.quotationLines = Record{}, nil
 	return p.emit(rec)
 }
 

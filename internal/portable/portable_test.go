@@ -66,7 +66,7 @@ func read(t *testing.T, format Format, file string) []Record {
 	var got []Record
 	err := Reader{
 		Owner:    ana,
-		ID:       func(parts ...string) string { return strings.Join(parts, "/") },
+		DeriveID: func(parts ...string) string { return strings.Join(parts, "/") },
 		OnRecord: func(r Record) error { r.Line, r.Size = 0, 0; got = append(got, r); return nil },
 		OnError:  func(line int, err error) error { return fmt.Errorf("line %d: %w", line, err) },
 	}.Read(format, strings.NewReader(file))
@@ -137,14 +137,14 @@ func TestEachPartOfAZipIsAFileOfItsOwn(t *testing.T) {
 }
 
 func TestPageOrdersFactsByStatusAndCategory(t *testing.T) {
-	var groups []Group
+	var groups []FactGroup
 	for _, f := range []memory.Fact{
 		{ID: "no category", Status: memory.Active}, {Status: memory.Rejected}, {Status: memory.Superseded, Category: "a"},
 		{Status: memory.Active, Category: "b"}, {Status: memory.Active, Category: "a"}, {Status: memory.Retired}, {Status: memory.Pending},
 	} {
-		groups = append(groups, GroupOf(&f))
+		groups = append(groups, FactGroupOf(&f))
 	}
-	slices.SortFunc(groups, Group.Compare)
+	slices.SortFunc(groups, FactGroup.Compare)
 	if got, want := fmt.Sprint(groups), "[{0 a} {0 b} {0 } {1 } {2 a} {3 } {3 }]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -27,7 +27,7 @@ type Reader struct {
 	Project string
 
 	// DeriveID derives the id of an item from another program's export. Equal parts have equal ids.
-	ID func(parts ...string) string
+	DeriveID func(parts ...string) string
 
 	// OnRecord is called with each record except the header. If it returns an error, reading stops.
 	OnRecord func(Record) error

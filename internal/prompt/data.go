@@ -11,10 +11,10 @@ import (
 // prompt, Loci fills the prompt with its sample.
 var sampleData = []Data{
 	sampleExtract,
-	memoryExtraction{sampleExtract},
-	memoryFormation{sampleExtract},
+	memoryExtractionData{sampleExtract},
+	memoryFormationData{sampleExtract},
 	sampleReconcile,
-	conflictResolution{sampleReconcile},
+	conflictResolutionData{sampleReconcile},
 	Summarize{
 		Previous: "- User looks for a flat in Lisbon.",
 		Turns:    []Turn{{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I took the one near the river."}},
@@ -31,7 +31,7 @@ var sampleData = []Data{
 
 var (
 	sampleExtract = Extract{
-		Today:         time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
+		NewestTurnAt:  time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
 		Facts:         []FactLine{{ID: "k1", Text: "User has a dog named Rex."}},
 		LearningGoals: "Remember only what concerns recipes.",
 		Context:       "The house rules allow dogs.",
@@ -48,7 +48,7 @@ var (
 
 // Extract is the data for extract.md, or for the first prompt of another [Form].
 type Extract struct {
-	Today         time.Time // the time of the newest turn, in the user's time zone
+	NewestTurnAt  time.Time // the time of the newest turn, in the user's time zone
 	Facts         []FactLine
 	LearningGoals string // topics to remember, set by the user or the project
 	Context       string // the user's attached documents; only memory_extraction.md shows them
@@ -100,8 +100,8 @@ func (d Extract) placeholderValues() map[string]string {
 		wishes = "What is to be remembered, as the user set it:\n" + indent(d.LearningGoals)
 	}
 	return map[string]string{
-		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
-		"TODAY":  d.Today.Format(time.DateOnly),
+		"NOW":    d.NewestTurnAt.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.NewestTurnAt),
+		"TODAY":  d.NewestTurnAt.Format(time.DateOnly),
 		"WISHES": wishes,
 		"KNOWN":  linesOrNothing(linesWithIDs(d.Facts)),
 		"TURNS":  turns,

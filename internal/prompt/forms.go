@@ -35,24 +35,24 @@ func (s *Set) dataForForm(data Data) Data {
 	case Extract:
 		switch s.form {
 		case LineForm:
-			return memoryExtraction{d}
+			return memoryExtractionData{d}
 		case MemoriesForm:
-			return memoryFormation{d}
+			return memoryFormationData{d}
 		}
 	case Reconcile:
 		if s.form == MemoriesForm {
-			return conflictResolution{d}
+			return conflictResolutionData{d}
 		}
 	}
 	return data
 }
 
 // memoryExtractionData is the data for memory_extraction.md, the prompt of LineForm.
-type memoryExtraction struct{ Extract }
+type memoryExtractionData struct{ Extract }
 
-func (memoryExtraction) promptName() string { return "memory_extraction" }
+func (memoryExtractionData) promptName() string { return "memory_extraction" }
 
-func (d memoryExtraction) placeholderValues() map[string]string {
+func (d memoryExtractionData) placeholderValues() map[string]string {
 	context := d.Context
 	if context == "" {
 		context = linesOrNothing(nil)
@@ -64,20 +64,20 @@ func (d memoryExtraction) placeholderValues() map[string]string {
 }
 
 // memoryFormationData is the data for memory_formation.md, the first prompt of MemoriesForm.
-type memoryFormation struct{ Extract }
+type memoryFormationData struct{ Extract }
 
-func (memoryFormation) promptName() string { return "memory_formation" }
+func (memoryFormationData) promptName() string { return "memory_formation" }
 
-func (d memoryFormation) placeholderValues() map[string]string {
+func (d memoryFormationData) placeholderValues() map[string]string {
 	return map[string]string{"existing_memories_list": linesOrNothing(factLines(d.Facts)), "user_message": roleText(d.Turns, "user")}
 }
 
 // conflictResolutionData is the data for conflict_resolution.md, the second prompt of MemoriesForm.
-type conflictResolution struct{ Reconcile }
+type conflictResolutionData struct{ Reconcile }
 
-func (conflictResolution) promptName() string { return "conflict_resolution" }
+func (conflictResolutionData) promptName() string { return "conflict_resolution" }
 
-func (d conflictResolution) placeholderValues() map[string]string {
+func (d conflictResolutionData) placeholderValues() map[string]string {
 	new := make([]string, len(d.Candidates))
 	for i, l := range d.Candidates {
 		new[i] = oneLine(l.Text)

@@ -10,38 +10,40 @@ import (
 // estimate the probability of an answer from all candidates.
 
 // answerSignal is evidence for or against an answer among the candidates, with its weight in log-odds.
-type signal struct {
+type answerSignal struct {
 	weight float64
-	value  func(l *candidateSet) float64
+	value  func(l *candidateMaxima) float64
 }
 
 // signals have weights from a logistic fit on development conversations, both between people and with assistants.
 // The fit separates questions about their own conversation from the same questions about another conversation.
-var signals = []signal{
+var signals = []answerSignal{
 	// The share of the question's words in the best candidate and its neighbours. A large share counts more
 	// if the question has many words.
-	{-3.5, func(l *candidateSet) float64 { return l.wordShare }},
-	{3.7, func(l *candidateSet) float64 {
+	{-3.5, func(l *candidateMaxima) float64 { return l.wordShare }},
+	{3.7, func(l *candidateMaxima) float64 {
 		return l.wordShare * math.Log1p(float64(max(len(l.words), minQuestionWords)))
 	}},
 	// The lead of the best fused score over the tenth best and the fourth best.
-	{0.6, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[bestScoreCount-1] }},
-	{-0.4, func(l *candidateSet) float64 { return l.bestScores[0] - l.bestScores[3] }},
+	{0.6, func(l *candidateMaxima) float64 { return l.bestScores[0] - l.bestScores[bestScoreCount-1] }},
+	{-0.4, func(l *candidateMaxima) float64 { return l.bestScores[0] - l.bestScores[3] }},
 	// The question's words, and things of the requested kind, in the best candidate itself.
-	{1.75, func(l *candidateSet) float64 { return l.shareWithSynonyms(l.bestCandidate.ownShare, l.bestCandidate) }},
-	{0.75, func(l *candidateSet) float64 { return l.classShare(l.bestCandidate.Classes) }},
-	{3.5, func(l *candidateSet) float64 {
+	{1.75, func(l *candidateMaxima) float64 {
+		return l.shareWithSynonyms(l.bestCandidate.ownShare, l.bestCandidate)
+	}},
+	{0.75, func(l *candidateMaxima) float64 { return l.classShare(l.bestCandidate.Classes) }},
+	{3.5, func(l *candidateMaxima) float64 {
 		if l.bestCosine == 0 {
 			return typicalCosine
 		}
 		return l.bestCosine
 	}},
 	// The question's words in turns of other speakers than the question's subject.
-	{-2.9, func(l *candidateSet) float64 { return l.otherWordShare }},
+	{-2.9, func(l *candidateMaxima) float64 { return l.otherWordShare }},
 	// The question's words in turns of a speaker that the question names.
-	{1.1, func(l *candidateSet) float64 { return min(1, float64(len(l.namedSpeakers))) * l.subjectWordShare }},
+	{1.1, func(l *candidateMaxima) float64 { return min(1, float64(len(l.namedSpeakers))) * l.subjectWordShare }},
 	// Synonyms of the question's words are evidence against an answer.
-	{-1.9, func(l *candidateSet) float64 { return l.synonymShare }},
+	{-1.9, func(l *candidateMaxima) float64 { return l.synonymShare }},
 }
 
 // answerIntercept is the intercept of the fit, in log-odds.
@@ -69,9 +71,9 @@ const bestScoreCount = 10
 const logOddsPerScore = 0.5
 
 // candidateMaxima holds the highest numbers of all candidates of a question.
-type candidateSet struct {
+type candidateMaxima struct {
 	*scoredQuery
-	bestCandidate  *view                   // the candidate with the score bestScores[0]; never nil
+	bestCandidate  *candidateView          // the candidate with the score bestScores[0]; never nil
 	bestFusedScore float64                 // the best fused score
 	bestScores     [bestScoreCount]float64 // the best fused scores without the cue "kept" (facts), highest first; 0 for missing candidates
 
@@ -81,22 +83,22 @@ type candidateSet struct {
 	subjectWordShare, otherWordShare float64 // highest share of the question's words in turns of its subjects, and of other speakers
 }
 
-func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
-	l := &candidateSet{scoredQuery: a, bestCandidate: &view{Candidate: &memory.Candidate{}}}
+func newCandidateMaxima(a *scoredQuery, list []rankedCandidate) *candidateMaxima {
+	l := &candidateMaxima{scoredQuery: a, bestCandidate: &candidateView{Candidate: &memory.Candidate{}}}
 	var best float64
-	l.candidateScarcity = max(0, 1-float64(len(list))/Candidates)
+	l.candidateScarcity = max(0, 1-float64(len(list))/CandidateCount)
 	for i := range list {
 		r := &list[i]
-		fused := r.fusedScore - factBonus*factIndicator(&r.view) // without the cue "kept": being a fact does not show that the memory is an answer
+		fused := r.fusedScore - factBonus*factIndicator(&r.candidateView) // without the cue "kept": being a fact does not show that the memory is an answer
 		if i == 0 || fused > best || fused == best && r.ID < l.bestCandidate.ID {
-			l.bestCandidate, best = &r.view, fused
+			l.bestCandidate, best = &r.candidateView, fused
 		}
 		l.bestFusedScore = max(l.bestFusedScore, r.fusedScore)
 		l.insertScore(fused)
-		l.wordShare, l.synonymShare = max(l.wordShare, l.shareWithSynonyms(r.wordScore, &r.view)), max(l.synonymShare, (1-l.candidateScarcity)*r.relatedScore)
+		l.wordShare, l.synonymShare = max(l.wordShare, l.shareWithSynonyms(r.wordScore, &r.candidateView)), max(l.synonymShare, (1-l.candidateScarcity)*r.relatedScore)
 		l.bestCosine = max(l.bestCosine, r.cosine)
 		switch {
-		case speakerShare(a, &r.view) > 0:
+		case speakerShare(a, &r.candidateView) > 0:
 			l.subjectWordShare = max(l.subjectWordShare, r.ownShare)
 		case r.Kind == memory.KindTurn:
 			l.otherWordShare = max(l.otherWordShare, r.ownShare)
@@ -106,13 +108,13 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 }
 
 // shareWithSynonyms returns a share of the question's words plus synonyms for missing words, at most 1.
-func (l *candidateSet) shareWithSynonyms(share float64, c *view) float64 {
+func (l *candidateMaxima) shareWithSynonyms(share float64, c *candidateView) float64 {
 	hints := synonymWeight * min(1, c.relatedScore+classWeight*l.classShare(c.Classes))
 	return min(max(1, share), share+l.candidateScarcity*hints)
 }
 
 // insertScore inserts a fused score into the list of the best scores.
-func (l *candidateSet) insertScore(fused float64) {
+func (l *candidateMaxima) insertScore(fused float64) {
 	for i := range l.bestScores {
 		if fused > l.bestScores[i] {
 			copy(l.bestScores[i+1:], l.bestScores[i:])
@@ -134,7 +136,7 @@ const (
 )
 
 // logOdds returns the log-odds that the candidates answer the question.
-func (l *candidateSet) logOdds() float64 {
+func (l *candidateMaxima) logOdds() float64 {
 	odds := answerIntercept
 	for _, s := range signals {
 		odds += s.weight * s.value(l)

@@ -11,7 +11,7 @@ import (
 
 // HitsByImportance returns all memories as hits for a broad [Query], the most important first: pinned facts,
 // other facts by weight, confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
-func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
+func HitsByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {
 		hits[i] = memory.Hit{Memory: m}

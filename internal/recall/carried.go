@@ -9,7 +9,7 @@ import (
 
 // blockText returns the text of a memory in a block. The text of a user's turn has only the person's own words
 // ([utterance.OwnTextOf]).
-func shownText(m memory.Memory) string {
+func blockText(m memory.Memory) string {
 	if m.Turn != nil {
 		return utterance.OwnTextOf(*m.Turn)
 	}

@@ -31,7 +31,7 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 
 // ContextText returns a context as text for a block and subtracts its tokens from the budget.
 func ContextText(c memory.Context, budget *int) string {
-	name := oneLine(c.Title)
+	name := toOneLine(c.Title)
 	if name == "" {
 		name = "untitled"
 	}
@@ -45,11 +45,11 @@ func WithDocuments(block, documents string) string {
 	}
 	documents = AttachedHeading + documents
 	if block == "" {
-		return inFence(Preamble + "\n" + documents)
+		return wrapInFence(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), LaterPreamble+"\n")
-	return inFence(Preamble + "\n" + documents + "\n\n" + rest)
+	return wrapInFence(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
 // visibleLines returns the lines of a text without invisible characters.

@@ -28,11 +28,11 @@ type CoreFact struct {
 
 // NewCoreFact returns a fact with its heading and length.
 func NewCoreFact(m memory.Memory) CoreFact {
-	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
+	return CoreFact{m, headingOf(m.Fact), lineTokenCount(coreLineText(m, false))}
 }
 
 // lineTokenCount returns the number of tokens of a line including its line break.
-func tokensOfLine(line string) int { return text.EstimateTokens(line + "\n") }
+func lineTokenCount(line string) int { return text.EstimateTokens(line + "\n") }
 
 // PinnedTokenBudget is the token budget of a core that has only pinned facts and profile entries.
 const PinnedTokenBudget = 150
@@ -143,7 +143,7 @@ func (c Core) SplitByBudget(budget int, similarIDs []string, now time.Time) (fit
 	addProfile := func() {
 		for _, p := range entries {
 			to := &rest
-			if takesFromBudget(tokensOfLine("- " + EntryText(p))) {
+			if takesFromBudget(lineTokenCount("- " + EntryText(p))) {
 				to = &fitting
 			}
 			to.Profile = append(to.Profile, p)
@@ -210,7 +210,7 @@ func (c Core) IDs() []string {
 // Tokens returns the number of tokens of the core's lines.
 func (c Core) Tokens() (n int) {
 	for _, l := range c.lines(false) {
-		n += tokensOfLine(l.text)
+		n += lineTokenCount(l.text)
 	}
 	return n
 }

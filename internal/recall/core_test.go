@@ -26,7 +26,7 @@ func TestCoreKeepsItsBudget(t *testing.T) {
 		if len(in.Facts)+len(left.Facts) != len(core.Facts) {
 			t.Fatalf("of %d facts %d are in and %d are not", len(core.Facts), len(in.Facts), len(left.Facts))
 		}
-		frame := text.EstimateTokens(inFence(Preamble + "\n" + AboutUser))
+		frame := text.EstimateTokens(wrapInFence(Preamble + "\n" + AboutUser))
 		if n := text.EstimateTokens(Render(in, nil, RenderOptions{}).Text); len(in.Facts) > 0 && n > budget+frame+20 || budget > 100 && n < budget*9/10 {
 			t.Errorf("a core of %d tokens with a budget of %d", n, budget)
 		}

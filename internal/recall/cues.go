@@ -15,7 +15,7 @@ type cue struct {
 	name    string
 	weight  float64
 	applies func(q *scoredQuery) bool // reports whether the cue applies to the question; otherwise its value is 0
-	value   func(q *scoredQuery, c *view) float64
+	value   func(q *scoredQuery, c *candidateView) float64
 }
 
 // The weights of cues come from a listwise softmax fit (package bench, Fit) on the development halves of
@@ -23,44 +23,44 @@ type cue struct {
 // improve. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
 	// The candidate has words of the question; the words of a turn's neighbours count too.
-	{"words", 5.8, always, wordShare},
+	{"words", 5.8, alwaysApplies, wordShare},
 	// The question names the candidate's speaker; "I" means the user.
-	{"speaker", 1.7, aboutSpeaker, speakerShare},
-	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speakerShare(q, c) * wordShare(q, c) }},
+	{"speaker", 1.7, isAboutSpeaker, speakerShare},
+	{"speaker_words", 1.6, isAboutSpeaker, func(q *scoredQuery, c *candidateView) float64 { return speakerShare(q, c) * wordShare(q, c) }},
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". The weight was chosen by hand, because no data set has facts.
-	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return flagIndicator(c, memory.FlagOtherPerson) }},
+	{"other", -1.5, isAboutUserOnly, func(_ *scoredQuery, c *candidateView) float64 { return flagIndicator(c, memory.FlagOtherPerson) }},
 	// The candidate is a fact, which needs no context, with words or synonyms of the question. Weight chosen by hand.
-	{"fact", 3.0, always, factWordShare},
+	{"fact", 3.0, alwaysApplies, factWordShare},
 	// The candidate is a fact, which a person, a rule or a model selected.
-	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factIndicator(c) }},
+	{"kept", factBonus, alwaysApplies, func(_ *scoredQuery, c *candidateView) float64 { return factIndicator(c) }},
 	// The turn answers a question that has words of the user's question.
-	{"reply", 1.8, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, c.replyScore) }},
+	{"reply", 1.8, alwaysApplies, func(_ *scoredQuery, c *candidateView) float64 { return zeroForAssistant(c, c.replyScore) }},
 	// The turn is itself a question.
-	{"asks", -0.5, always, func(_ *scoredQuery, c *view) float64 {
+	{"asks", -0.5, alwaysApplies, func(_ *scoredQuery, c *candidateView) float64 {
 		return zeroForAssistant(c, flagIndicator(c, memory.FlagQuestion))
 	}},
 	// The turn begins a conversation: people begin with their main concern.
-	{"opens", 0.8, always, func(q *scoredQuery, c *view) float64 {
+	{"opens", 0.8, alwaysApplies, func(q *scoredQuery, c *candidateView) float64 {
 		return zeroForAssistant(c, openingIndicator(c)) * wordShare(q, c)
 	}},
 	// The question asks for a time and the candidate mentions a time, or has the month or year of the question.
-	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 {
+	{"when", 2.6, asksForTime, func(q *scoredQuery, c *candidateView) float64 {
 		return q.shortness * flagIndicator(c, memory.FlagTime) * wordShare(q, c)
 	}},
-	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.statementDateShare(c) }},
-	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.bestDateShare(c.Dates) }},
+	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *candidateView) float64 { return q.shortness * q.statementDateShare(c) }},
+	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *candidateView) float64 { return q.shortness * q.bestDateShare(c.Dates) }},
 	// The conversation as a whole has words of the question.
-	{"session", 2.5, always, func(_ *scoredQuery, c *view) float64 { return c.sessionScore }},
+	{"session", 2.5, alwaysApplies, func(_ *scoredQuery, c *candidateView) float64 { return c.sessionScore }},
 	// The turn itself, not only its neighbours, has words of the question.
-	{"peak", 0.65, always, func(_ *scoredQuery, c *view) float64 { return c.peakScore }},
+	{"peak", 0.65, alwaysApplies, func(_ *scoredQuery, c *candidateView) float64 { return c.peakScore }},
 	// The candidate has synonyms of the question's words. Long messages always have some.
-	{"related", 3.0, always, func(q *scoredQuery, c *view) float64 { return q.shortness * c.relatedScore }},
+	{"related", 3.0, alwaysApplies, func(q *scoredQuery, c *candidateView) float64 { return q.shortness * c.relatedScore }},
 	// The question asks for a kind of thing, and the candidate names such a thing.
-	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.shortness * q.classShare(c.Classes) }},
+	{"class", 1.0, asksForKind, func(q *scoredQuery, c *candidateView) float64 { return q.shortness * q.classShare(c.Classes) }},
 	// The vectors are similar. For a word-based embedder, only similarity above vectorFloor counts. For other
 	// embedders, vectors count less if the best candidate has most words of the question.
-	{vectorCue, DefaultVectorWeight, always, func(q *scoredQuery, c *view) float64 {
+	{vectorCue, DefaultVectorWeight, alwaysApplies, func(q *scoredQuery, c *candidateView) float64 {
 		if q.isWordBased {
 			return max(0, c.cosine-vectorFloor)
 		}
@@ -79,10 +79,10 @@ const (
 var vectorCueIndex = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
 // alwaysApplies and the functions after it report whether a cue applies to a question.
-func always(*scoredQuery) bool         { return true }
-func aboutSpeaker(q *scoredQuery) bool { return q.aboutUser || len(q.namedSpeakers) > 0 }
-func aboutUserOnly(q *scoredQuery) bool {
-	return q.aboutUser && !q.aboutPeople && len(q.namedSpeakers) == 0
+func alwaysApplies(*scoredQuery) bool    { return true }
+func isAboutSpeaker(q *scoredQuery) bool { return q.isAboutUser || len(q.namedSpeakers) > 0 }
+func isAboutUserOnly(q *scoredQuery) bool {
+	return q.isAboutUser && !q.isAboutPeople && len(q.namedSpeakers) == 0
 }
 func namesDate(q *scoredQuery) bool   { return len(q.Periods) > 0 }
 func asksForTime(q *scoredQuery) bool { return q.asksForTime }
@@ -99,13 +99,13 @@ var cuePartNames = sync.OnceValue(func() []string {
 
 // CueValues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
 // Package bench fits the weights to these values.
-func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
+func CueValues(q Query, candidates []memory.Candidate, o RankOptions) (names []string, weights []float64, values [][]float64) {
 	a := newScoredQuery(q, candidates, o)
 	for _, cue := range cues {
 		names, weights = append(names, cue.name), append(weights, cue.weight)
 	}
 	for i := range candidates {
-		v := newView(&candidates[i])
+		v := newCandidateView(&candidates[i])
 		v.cosine = stretchCosine(v.cosine, a.stretch)
 		row := make([]float64, len(cues))
 		for _, j := range a.cues {
@@ -130,14 +130,14 @@ func minRelatedCosine(wordBased bool) float64 {
 
 // candidateView is a candidate with the numbers of the searcher. Infinite numbers and NaN, for example from a
 // broken vector, become 0, so that other candidates are not affected.
-type view struct {
+type candidateView struct {
 	*memory.Candidate
 	wordScore, ownShare, relatedScore, storedShare, cosine, replyScore, sessionScore, peakScore float64
 }
 
-func newView(c *memory.Candidate) view {
+func newCandidateView(c *memory.Candidate) candidateView {
 	m := &c.Measures
-	return view{
+	return candidateView{
 		Candidate: c, wordScore: finiteOrZero(m.Lexical), ownShare: finiteOrZero(m.Own), relatedScore: finiteOrZero(m.Related), storedShare: finiteOrZero(m.Known),
 		cosine: finiteOrZero(m.Vector), replyScore: finiteOrZero(m.Reply), sessionScore: finiteOrZero(m.Session), peakScore: finiteOrZero(m.Peak),
 	}
@@ -164,15 +164,15 @@ type scoredQuery struct {
 	relatedCosine float64 // minimum cosine of a candidate that relates to the question (see [minRelatedCosine])
 }
 
-func (o Options) vectorWeight() float64 {
+func (o RankOptions) vectorWeight() float64 {
 	if o.IsWordBased {
 		return wordsVectorWeight
 	}
 	return DefaultVectorWeight
 }
 
-func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQuery {
-	a := &scoredQuery{Query: q, stretch: stretchFactor(o.Background), isWordBased: o.IsWordBased, vectorWeight: o.vectorWeight(), relatedCosine: minRelatedCosine(o.IsWordBased)}
+func newScoredQuery(q Query, candidates []memory.Candidate, o RankOptions) *scoredQuery {
+	a := &scoredQuery{Query: q, stretch: stretchFactor(o.BackgroundCosine), isWordBased: o.IsWordBased, vectorWeight: o.vectorWeight(), relatedCosine: minRelatedCosine(o.IsWordBased)}
 	for i := range candidates {
 		a.bestWordShare = max(a.bestWordShare, finiteOrZero(candidates[i].Measures.Lexical))
 	}
@@ -199,7 +199,7 @@ func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQu
 }
 
 // weightedValue returns how much a cue adds to a candidate's fused score.
-func (q *scoredQuery) weightedValue(i int, c *view) float64 {
+func (q *scoredQuery) weightedValue(i int, c *candidateView) float64 {
 	weight := cues[i].weight
 	if i == vectorCueIndex {
 		weight = q.vectorWeight
@@ -207,17 +207,17 @@ func (q *scoredQuery) weightedValue(i int, c *view) float64 {
 	return weight * cues[i].value(q, c)
 }
 
-func wordShare(_ *scoredQuery, c *view) float64 { return c.wordScore }
+func wordShare(_ *scoredQuery, c *candidateView) float64 { return c.wordScore }
 
 // speakerShare returns 1 if the candidate's speaker is the subject of the question, or an equal share for each of
 // several named speakers.
-func speakerShare(q *scoredQuery, c *view) float64 {
+func speakerShare(q *scoredQuery, c *candidateView) float64 {
 	switch {
 	case c.Speaker != "" && slices.Contains(q.namedSpeakers, c.Speaker):
 		return 1 / float64(len(q.namedSpeakers))
-	case len(q.namedSpeakers) == 0 && q.aboutUser && c.Role == memory.RoleUser && (q.aboutPeople || c.TextFlags&memory.FlagOtherPerson == 0):
+	case len(q.namedSpeakers) == 0 && q.isAboutUser && c.Role == memory.RoleUser && (q.isAboutPeople || c.TextFlags&memory.FlagOtherPerson == 0):
 		return 1
-	case q.aboutPeople && c.Kind == memory.KindFact && c.TextFlags&memory.FlagOtherPerson != 0:
+	case q.isAboutPeople && c.Kind == memory.KindFact && c.TextFlags&memory.FlagOtherPerson != 0:
 		return 1 // the user stated the fact, although it is about another person
 	}
 	return 0
@@ -227,7 +227,7 @@ func speakerShare(q *scoredQuery, c *view) float64 {
 // four hits had an answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4.
 const factBonus = 3.0
 
-func factIndicator(c *view) float64 {
+func factIndicator(c *candidateView) float64 {
 	if c.Kind == memory.KindFact {
 		return 1
 	}
@@ -235,7 +235,7 @@ func factIndicator(c *view) float64 {
 }
 
 // factWordShare returns the share of the question's words, with synonyms, that a fact has.
-func factWordShare(q *scoredQuery, c *view) float64 {
+func factWordShare(q *scoredQuery, c *candidateView) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
 	}
@@ -250,14 +250,14 @@ func (q *scoredQuery) classShare(classes uint32) float64 {
 	return float64(bits.OnesCount32(classes&uint32(q.askedClasses))) / float64(bits.OnesCount32(uint32(q.askedClasses)))
 }
 
-func flagIndicator(c *view, flag memory.TextFlags) float64 {
+func flagIndicator(c *candidateView, flag memory.TextFlags) float64 {
 	if c.TextFlags&flag != 0 {
 		return 1
 	}
 	return 0
 }
 
-func openingIndicator(c *view) float64 {
+func openingIndicator(c *candidateView) float64 {
 	if c.OpensConversation {
 		return 1
 	}
@@ -266,7 +266,7 @@ func openingIndicator(c *view) float64 {
 
 // zeroForAssistant returns x, or 0 for turns of assistants, which end most answers with a question and answer
 // most questions.
-func zeroForAssistant(c *view, x float64) float64 {
+func zeroForAssistant(c *candidateView, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
 	}
@@ -274,9 +274,11 @@ func zeroForAssistant(c *view, x float64) float64 {
 }
 
 // statementDateShare returns how well the day of the candidate matches the dates in the question.
-func (q *scoredQuery) statementDateShare(c *view) float64 { return q.dateShare(statementDay(c)) }
+func (q *scoredQuery) statementDateShare(c *candidateView) float64 {
+	return q.dateShare(statementDay(c))
+}
 
-func statementDay(c *view) memory.PartialDate {
+func statementDay(c *candidateView) memory.PartialDate {
 	y, m, d := c.StatedAt.Date()
 	return memory.PartialDate{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
@@ -304,13 +306,13 @@ func (q *scoredQuery) dateShare(date memory.PartialDate) float64 {
 }
 
 // matchesDate reports whether a candidate was written at a time that the question names, or mentions such a time.
-func (q *scoredQuery) matchesDate(c *view) bool {
+func (q *scoredQuery) matchesDate(c *candidateView) bool {
 	for i := range q.Periods {
-		if allMatch(q.Periods[i].matchParts(statementDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.PartialDate) bool { return allMatch(q.Periods[i].matchParts(d)) }) {
+		if isFullMatch(q.Periods[i].matchParts(statementDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.PartialDate) bool { return isFullMatch(q.Periods[i].matchParts(d)) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func allMatch(matched, parts int) bool { return matched == parts }
+func isFullMatch(matched, parts int) bool { return matched == parts }

@@ -18,7 +18,7 @@ const minRedundantCosine = 0.75
 //
 // Redundancy only grows as more candidates are chosen. A candidate is therefore compared only with candidates
 // chosen since its last comparison, and only while it can still be the best.
-func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
+func (m *rankBuffers) diversify(list []*rankedCandidate, lambda float64, n int) {
 	lambda = clampUnit(lambda)
 	considered := list[:min(len(list), max(n, maxDiversified))]
 	n = min(n, len(considered))

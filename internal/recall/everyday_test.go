@@ -15,7 +15,7 @@ func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
 		"do I have brothers?": true, "what's my boss like?": true, "is our dog old?": true,
 		"where do I live?": false, "what is my job?": false,
 	} {
-		if got := NewQuery(question, time.Time{}, QueryOptions{}).aboutPeople; got != want {
+		if got := NewQuery(question, time.Time{}, QueryOptions{}).isAboutPeople; got != want {
 			t.Errorf("%q asks about somebody of the user's: %v, want %v", question, got, want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	kept, _ := Rank(NewQuery("where do I work?", time.Time{}, QueryOptions{}), []memory.Candidate{
 		{ID: "a", Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, Measures: talk},
 		{ID: "b", Kind: memory.KindFact, Role: memory.RoleUser, Speaker: "user", Confidence: 0.9, Measures: found},
-	}, Options{}, time.Time{})
+	}, RankOptions{}, time.Time{})
 	if len(kept) != 2 || kept[0].ID != "b" {
 		t.Errorf("got %v, want the fact first", ids(kept))
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // wrapInFence returns body between the fence's tags. No text in body can close or imitate the fence.
-func inFence(body string) string {
+func wrapInFence(body string) string {
 	return FenceOpen + "\n" + neutralizeTags(body) + "\n" + FenceClose
 }
 
@@ -116,7 +116,7 @@ func nameEnd(s, name string) int {
 			if size == 0 || gap > maxGap {
 				return -1
 			}
-			if looksLike(r) == name[k] {
+			if resembledLetter(r) == name[k] {
 				i += size
 				break
 			}
@@ -168,7 +168,7 @@ func isAlphanumeric(c byte) bool {
 }
 
 // resembledLetter returns the letter of the fence's name that r resembles, or 0. The characters l, 1 and | count as i.
-func looksLike(r rune) byte {
+func resembledLetter(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {
 			return alike

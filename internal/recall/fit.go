@@ -49,7 +49,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 	buffer := make(terms, 0, usualTerms*len(hits))
 	shown := questionAndUserTerms(hits[:min(len(hits), o.TopK)], questionTerms)
 	for _, h := range hits {
-		words := shownText(h.Memory)
+		words := blockText(h.Memory)
 		current := comparedText{memory: h.Memory, content: words, terms: termsInBuffer(buffer, words), isShared: h.Memory.Link != nil}
 		buffer = current.terms[len(current.terms):]
 		if i := slices.IndexFunc(keptTexts, func(t comparedText) bool { return current.isLearnedFrom(t, questionTerms) }); i >= 0 {
@@ -75,7 +75,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedH
 		case len(kept) >= o.TopK:
 			stage = "top_k"
 		case o.Budget < math.MaxInt:
-			if tokens = tokensOf(h.Memory); tokens > remaining && len(kept) > 0 {
+			if tokens = tokenCountOf(h.Memory); tokens > remaining && len(kept) > 0 {
 				stage = "budget"
 			}
 		}
@@ -112,13 +112,13 @@ func questionAndUserTerms(hits []memory.Hit, questionTerms terms) terms {
 const redundantAnswerShare = 0.8
 
 // isRedundantAnswer reports whether a turn is an assistant's short answer whose terms are nearly all in otherTerms.
-func isRedundantAnswer(m memory.Memory, answerTerms, shownTerms terms) bool {
+func isRedundantAnswer(m memory.Memory, answerTerms, otherTerms terms) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswerBytes || text.HasNegation(m.Turn.Content) {
 		return false
 	}
 	repeatedCount := 0
 	for _, term := range answerTerms {
-		if shownTerms.has(term) {
+		if otherTerms.has(term) {
 			repeatedCount++
 		}
 	}

@@ -23,7 +23,7 @@ type Line struct {
 	Replaced     []Line `json:"b,omitempty"` // the facts that the line's fact replaced, as shown in the line
 
 	// DisputedBy is the pending fact that would replace the line's fact, as shown in the line.
-	Disputed *Line `json:"w,omitempty"`
+	DisputedBy *Line `json:"w,omitempty"`
 
 	// Checksum is a checksum of the text, too short to verify a guess of the text. 0 means that an earlier block
 	// has the line.
@@ -39,14 +39,14 @@ type renderedLine struct {
 
 // withDispute returns the line with the mark for the pending fact that would replace its fact.
 func (s renderedLine) withDispute(pending memory.Fact) renderedLine {
-	s.Disputed = &Line{Kind: memory.KindFact, ID: pending.ID, Checksum: Checksum(pending.Content)}
+	s.DisputedBy = &Line{Kind: memory.KindFact, ID: pending.ID, Checksum: Checksum(pending.Content)}
 	s.disputeMark = disputeMark(pending.Content)
 	return s
 }
 
 func hitLine(h memory.Hit, showRole bool) renderedLine {
 	m := h.Memory
-	l := Line{Kind: m.Kind(), ID: m.ID(), Date: shownDate(m)}
+	l := Line{Kind: m.Kind(), ID: m.ID(), Date: blockDate(m)}
 	if m.Link == nil {
 		l.Owner = m.Scope().Owner
 	}
@@ -64,12 +64,12 @@ func hitLine(h memory.Hit, showRole bool) renderedLine {
 }
 
 func coreMemoryLine(m memory.Memory, heading Heading, showRole bool) renderedLine {
-	words := coreLine(m, showRole)
+	words := coreLineText(m, showRole)
 	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), IsCore: true, Heading: heading, Checksum: Checksum(words)}, text: words}
 }
 
 // coreLineText returns the text of a memory's line in the core: without a date and without the word "User".
-func coreLine(m memory.Memory, showRole bool) string {
+func coreLineText(m memory.Memory, showRole bool) string {
 	if m.Fact != nil && m.Link == nil {
 		f := *m.Fact
 		for _, user := range [...]string{"User ", "User's ", "The user ", "The user's "} {
@@ -112,12 +112,12 @@ func RenderLines(lines []Line, sources Sources, o RenderOptions) (block string, 
 	for _, l := range lines {
 		if words, ok := l.render(sources, o.ShowRoles); ok && l.Checksum == Checksum(words) {
 			if l.Heading > 0 {
-				coreTokens += tokensOfLine(words)
+				coreTokens += lineTokenCount(words)
 			}
 			l = sources.WithoutStaleDispute(l)
 			mark := ""
-			if l.Disputed != nil {
-				mark = disputeMark(sources.Memories[l.Disputed.ID].Content())
+			if l.DisputedBy != nil {
+				mark = disputeMark(sources.Memories[l.DisputedBy.ID].Content())
 			}
 			rendered, remaining = append(rendered, renderedLine{l, words, mark}), append(remaining, l)
 		}
@@ -140,7 +140,7 @@ func (l Line) render(sources Sources, showRole bool) (string, bool) {
 		return "", false
 	}
 	if l.IsCore {
-		return coreLine(m, showRole), true
+		return coreLineText(m, showRole), true
 	}
 	var b strings.Builder
 	b.WriteString(renderLine(m, l.Date, showRole))
@@ -182,11 +182,11 @@ func (from Sources) Find(l Line) (memory.Memory, bool) {
 
 // WithoutStaleDispute returns a line without the mark of a dispute if the pending fact was forgotten, rejected or edited.
 func (from Sources) WithoutStaleDispute(l Line) Line {
-	if l.Disputed != nil {
-		m, ok := from.Memories[l.Disputed.ID]
+	if l.DisputedBy != nil {
+		m, ok := from.Memories[l.DisputedBy.ID]
 		lives := ok && (m.Status() == memory.Pending || m.Status() == memory.Active || m.Status() == memory.Superseded)
-		if !lives || Checksum(m.Content()) != l.Disputed.Checksum {
-			l.Disputed = nil
+		if !lives || Checksum(m.Content()) != l.DisputedBy.Checksum {
+			l.DisputedBy = nil
 		}
 	}
 	return l
@@ -197,8 +197,8 @@ func (l Line) EachID(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)
 	}
-	if l.Disputed != nil {
-		l.Disputed.EachID(yield)
+	if l.DisputedBy != nil {
+		l.DisputedBy.EachID(yield)
 	}
 	for _, refs := range [][]Line{l.Replacements, l.Replaced} {
 		for _, r := range refs {

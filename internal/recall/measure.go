@@ -8,22 +8,22 @@ import (
 )
 
 // RelevanceMeasure selects the number that is used as relevance and compared with thresholds.
-type Measure string
+type RelevanceMeasure string
 
 // The measures.
 const (
-	Fitted   Measure = ""         // the probability of an answer, computed from all cues
-	Cosine   Measure = "cosine"   // the cosine of memory and question
-	Reranker Measure = "reranker" // the reranker's score
+	Fitted   RelevanceMeasure = ""         // the probability of an answer, computed from all cues
+	Cosine   RelevanceMeasure = "cosine"   // the cosine of memory and question
+	Reranker RelevanceMeasure = "reranker" // the reranker's score
 )
 
 // scoreByMeasure scores candidates by the cosine or the reranker's score, blended with recency, instead of by cues.
 // With [Reranker], candidates without a reranker's score fail every threshold.
-func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, list []ranked) []ranked {
-	w := clampUnit(valueOr(o.Recency, defaultRecency))
+func (o RankOptions) scoreByMeasure(candidates []memory.Candidate, now time.Time, list []rankedCandidate) []rankedCandidate {
+	w := clampUnit(valueOrDefault(o.RecencyWeight, defaultRecency))
 	for i := range candidates {
 		r := &list[i]
-		r.view, r.confidence = newView(&candidates[i]), 1
+		r.candidateView, r.confidence = newCandidateView(&candidates[i]), 1
 		r.relevance = clampUnit(r.cosine)
 		r.relevanceMeasure = r.relevance
 		if o.Measure == Reranker {
@@ -37,7 +37,7 @@ func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, li
 		age := now.Sub(o.ageStart(r))
 		r.recency = recency(age)
 		r.score = (1-w)*r.relevance + w*r.recency
-		if o.Decay > 0 {
+		if o.DecayTime > 0 {
 			r.score = r.relevance * o.decayFactor(age)
 		}
 	}

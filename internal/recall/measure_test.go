@@ -21,13 +21,13 @@ func TestPlainMeasuresAreTheDesignsScores(t *testing.T) {
 		{ID: "low", At: now, Vector: row(0, 1), Measures: memory.Measures{Vector: 0.1}},
 	}
 	least, none := 0.35, 0.0
-	o := Options{Measure: Reranker, MinRelevance: &least, RerankScores: map[string]float32{"new": 0.9, "alike": 0.8, "old": 0.7, "low": 0.3}}
+	o := RankOptions{Measure: Reranker, MinRelevance: &least, RerankScores: map[string]float32{"new": 0.9, "alike": 0.8, "old": 0.7, "low": 0.3}}
 	kept, _ := Rank(NewQuery("Where do I live?", now, QueryOptions{}), cands, o, now)
 	scores := map[string]float64{"new": 0.8*0.9 + 0.2, "alike": 0.8*0.8 + 0.2, "old": 0.8*0.7 + 0.2*math.Exp(-1)}
 	// 0.7·0.84 - 0.3·0.8 is less than 0.7·0.6336.
 	wantOrder(t, kept, scores, "new", "old", "alike")
 
-	o = Options{Measure: Cosine, MinRelevance: &least, Recency: &none}
+	o = RankOptions{Measure: Cosine, MinRelevance: &least, RecencyWeight: &none}
 	whole := 1.0
 	o.Lambda = &whole
 	kept, _ = Rank(NewQuery("Where do I live?", now, QueryOptions{}), cands, o, now)

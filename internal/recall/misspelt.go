@@ -22,7 +22,7 @@ func (q *scoredQuery) setCorrections(corrections []memory.Misspelt) {
 	q.corrections = corrections
 	for _, m := range corrections {
 		for _, term := range m.Meant {
-			if q.aboutPeople = q.aboutPeople || text.IsPerson(term); q.shortness > 0 {
+			if q.isAboutPeople = q.isAboutPeople || text.IsPersonTerm(term); q.shortness > 0 {
 				q.askedClasses |= text.ClassesNamed(term)
 			}
 		}
@@ -36,7 +36,7 @@ func (q *scoredQuery) wasCorrectedTo(term string) bool {
 
 // WholeWordCorrections returns the corrections with whole words instead of stems, from the hits or else from the
 // tables of synonyms and classes. It omits corrections without such a word.
-func ShownCorrections(corrections []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
+func WholeWordCorrections(corrections []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	for _, m := range corrections {
 		var words []string
 		for _, term := range m.Meant {

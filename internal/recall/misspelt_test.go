@@ -18,15 +18,15 @@ func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 	} {
 		first := candidate("a", "lexical", .5)
 		first.Speaker, first.Classes = "Melanie Ray", ^uint32(0)
-		want, _ := Rank(NewQuery(c.rightly, now, QueryOptions{}), []memory.Candidate{first}, Options{}, now)
+		want, _ := Rank(NewQuery(c.rightly, now, QueryOptions{}), []memory.Candidate{first}, RankOptions{}, now)
 		first.Misspelt = []memory.Misspelt{{Word: c.word, Meant: []string{c.meant}}}
-		got, _ := Rank(NewQuery(c.question, now, QueryOptions{}), []memory.Candidate{first}, Options{}, now)
+		got, _ := Rank(NewQuery(c.question, now, QueryOptions{}), []memory.Candidate{first}, RankOptions{}, now)
 		if len(got) != 1 || got[0].Why.Get(c.cue) == 0 || !reflect.DeepEqual(got[0].Why, want[0].Why) {
 			t.Errorf("%q: got %v, want %v", c.question, got, want[0].Why)
 		}
 	}
-	q := newScoredQuery(NewQuery("Where does my sistre live?", now, QueryOptions{}), []memory.Candidate{{Misspelt: []memory.Misspelt{{Word: "sistre", Meant: []string{"sister"}}}}}, Options{})
-	if !q.aboutPeople || aboutUserOnly(q) {
+	q := newScoredQuery(NewQuery("Where does my sistre live?", now, QueryOptions{}), []memory.Candidate{{Misspelt: []memory.Misspelt{{Word: "sistre", Meant: []string{"sister"}}}}}, RankOptions{})
+	if !q.isAboutPeople || isAboutUserOnly(q) {
 		t.Error("a misspelt sister is nobody of one's own")
 	}
 }
@@ -38,7 +38,7 @@ func TestCorrectionsUseWordsOfTheHits(t *testing.T) {
 		{Memory: memory.Memory{Turn: &memory.Turn{Content: "I like tea", Name: "Melanie"}}},
 	}
 	want := []memory.Misspelt{{Word: "paintign", Meant: []string{"paints"}}, {Word: "melanei", Meant: []string{"melanie"}}, {Word: "ocupation", Meant: []string{"occupation"}}}
-	if got := ShownCorrections(taken, hits); !reflect.DeepEqual(got, want) {
+	if got := WholeWordCorrections(taken, hits); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -30,7 +30,7 @@ func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 }
 
 // AnsweredTurnID returns the id of the turn that an assistant's turn answers, "" for other memories.
-func AnswerTo(m memory.Memory) string {
+func AnsweredTurnID(m memory.Memory) string {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
 		return ""
 	}
@@ -41,12 +41,12 @@ func AnswerTo(m memory.Memory) string {
 // questions that are not hits while they fit the token budget.
 func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
-		budget -= tokensOf(h.Memory)
+		budget -= tokenCountOf(h.Memory)
 	}
 	candidates := slices.Clone(hits)
 	for _, q := range questions {
-		if !slices.ContainsFunc(candidates, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokensOf(q) <= budget {
-			budget -= tokensOf(q)
+		if !slices.ContainsFunc(candidates, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokenCountOf(q) <= budget {
+			budget -= tokenCountOf(q)
 			candidates = append(candidates, memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}})
 		}
 	}
@@ -57,12 +57,12 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 		}
 	}
 	for _, h := range hits {
-		if i := slices.IndexFunc(candidates, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
+		if i := slices.IndexFunc(candidates, func(q memory.Hit) bool { return q.Memory.ID() == AnsweredTurnID(h.Memory) }); i >= 0 {
 			h = candidates[i]
 		}
 		addHit(h)
 		for _, a := range hits {
-			if AnswerTo(a.Memory) == h.Memory.ID() {
+			if AnsweredTurnID(a.Memory) == h.Memory.ID() {
 				addHit(a)
 			}
 		}
@@ -71,7 +71,9 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 }
 
 // tokenCountOf returns the number of tokens that a memory needs in a block.
-func tokensOf(m memory.Memory) int { return text.EstimateTokens(renderLine(m, shownDate(m), false)) }
+func tokenCountOf(m memory.Memory) int {
+	return text.EstimateTokens(renderLine(m, blockDate(m), false))
+}
 
 // maxReplacedShown is the maximum number of replaced facts that a block shows with a fact.
 const maxReplacedShown = 2

@@ -52,7 +52,7 @@ func TestAPeriodIsItsDays(t *testing.T) {
 		{"What did I say last weekend?", "2026-05-02", []string{"2026-05-04", "2026-05-01"}},
 		{"What did I do last summer?", "2025-07-09", []string{"2025-03-01", "2025-11-20", "2026-04-20"}},
 	} {
-		kept, cut := Rank(NewQuery(c.question, now, QueryOptions{}), saidOn(append(c.others, c.want)...), Options{MinAnswerRelevance: new(float64), Recency: new(float64)}, now)
+		kept, cut := Rank(NewQuery(c.question, now, QueryOptions{}), saidOn(append(c.others, c.want)...), RankOptions{MinAnswerRelevance: new(float64), RecencyWeight: new(float64)}, now)
 		if len(kept) != 1 || kept[0].ID != c.want {
 			t.Errorf("%q: kept %v, cut %v; want what was said on %s alone", c.question, kept, cut, c.want)
 		}

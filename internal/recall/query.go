@@ -21,12 +21,12 @@ type Query struct {
 	TermWeights map[string]float32 // weights below 1 of terms that occur only in statements next to a question
 	NeedLogOdds float64            // log-odds that an answer needs memory, estimated only from the form of the message
 
-	words        []string
-	aboutUser    bool         // the question is about the user
-	aboutPeople  bool         // the question is about a person close to the user, or a pet
-	asksForTime  bool         // the question asks for a time
-	askedClasses text.Classes // classes of the things that the question asks for
-	shortness    float64      // 1 for a short question; falls to 0 for a long message (see [shortness])
+	words         []string
+	isAboutUser   bool         // the question is about the user
+	isAboutPeople bool         // the question is about a person close to the user, or a pet
+	asksForTime   bool         // the question asks for a time
+	askedClasses  text.Classes // classes of the things that the question asks for
+	shortness     float64      // 1 for a short question; falls to 0 for a long message (see [shortness])
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
@@ -66,7 +66,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 			q.EmbedText = text.Clip(q.SearchText, maxEmbedBytes)
 		}
 	}
-	if o.ExpandShort && q.aboutUser && utf8.RuneCountInString(question) <= maxExpandLength {
+	if o.ExpandShort && q.isAboutUser && utf8.RuneCountInString(question) <= maxExpandLength {
 		q.EmbedText += embedExpansion
 	}
 	return q
@@ -78,7 +78,7 @@ func (q *Query) setWordFields() {
 		next := q.wordAt(i + 1)
 		switch w {
 		case "i", "me", "we", "myself", "mine", "my", "our":
-			q.aboutUser = true
+			q.isAboutUser = true
 		case "when":
 			q.asksForTime = true
 		case "how":
@@ -86,7 +86,7 @@ func (q *Query) setWordFields() {
 		case "what", "which":
 			q.asksForTime = q.asksForTime || timeNouns.Has(next)
 		}
-		q.aboutPeople = q.aboutPeople || text.IsPerson(text.Term(w))
+		q.isAboutPeople = q.isAboutPeople || text.IsPersonTerm(text.Term(w))
 	}
 	q.IsBroad = len(q.words) <= maxBroadWords && broadForm.MatchString(strings.Join(q.words, " ")+" ")
 }

@@ -11,27 +11,27 @@ import (
 
 // CandidateCount is the number of candidates that a searcher should propose. More candidates do not improve the
 // ranking (docs/design/ranking.md). Fewer candidates mean that the memory is small.
-const Candidates = 160
+const CandidateCount = 160
 
 // RankOptions are the settings of [Rank]. The zero value, and each nil pointer, means the default.
-type Options struct {
+type RankOptions struct {
 	Limit              int      // maximum number of results; 0 means 20
 	MinAnswerRelevance *float64 // minimum relevance of the best candidate; below it there are no results; nil means DefaultMinAnswerRelevance
 	MinRelevance       *float64 // minimum relevance of each result; nil means DefaultMinRelevance
-	Recency            *float64 // weight of recency in the score, 0 to 1; nil means 0.2
+	RecencyWeight      *float64 // weight of recency in the score, 0 to 1; nil means 0.2
 	Lambda             *float64 // weight of the score against redundancy, 0 to 1; nil means 0.7
 
 	AgeFromStatement bool          // count a fact's age from its statement instead of its last change
-	Decay            time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
+	DecayTime        time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
 
 	// BackgroundCosine is the embedder's average cosine of unrelated texts (see [stretchFactor]).
-	Background  float64
-	IsChat      bool // the question is a chat message, which may not need memory
-	IsWordBased bool // the embedder is word-based, so that similarity without common words is chance
+	BackgroundCosine float64
+	IsChat           bool // the question is a chat message, which may not need memory
+	IsWordBased      bool // the embedder is word-based, so that similarity without common words is chance
 
 	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and
 	// recency, only MinRelevance rejects candidates, and any similarity counts as redundancy.
-	Measure Measure
+	Measure RelevanceMeasure
 
 	// RerankScores has a reranker's scores of candidates, 0 to 1, by id; nil means that no reranker ran. A
 	// MinRelevance that is not nil then applies to these scores.
@@ -75,8 +75,8 @@ type CutCandidate struct {
 }
 
 // rankedCandidate is a candidate with the number that each stage computes.
-type ranked struct {
-	view
+type rankedCandidate struct {
+	candidateView
 	fusedScore, relevance, recency, confidence, score, diversifiedScore float64 // diversifiedScore is the score minus redundancy
 
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
@@ -91,7 +91,7 @@ type ranked struct {
 // Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best
 // candidates. cutCandidates has the best of the others for a trace, at most Limit. Why explains each score. Rank does
 // not modify its input.
-func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cutCandidates []CutCandidate) {
+func Rank(q Query, candidates []memory.Candidate, o RankOptions, now time.Time) (kept []memory.Candidate, cutCandidates []CutCandidate) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
@@ -101,25 +101,25 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if o.Measure != Fitted {
 		a.cues, buffers.stretch, buffers.minRedundantCosine, o.IsChat = nil, 1, 0, false
 	}
-	defer buffers.putBack()
+	defer buffers.returnToPool()
 	list := o.scoreAll(a, candidates, now, buffers.zeroedList(len(candidates)))
 	limit := o.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	stage, minMeasure := "threshold", valueOr(o.MinRelevance, DefaultMinRelevance)
-	threshold, best, relevance := valueOr(o.MinAnswerRelevance, DefaultMinAnswerRelevance), maxRelevance(list), 0.0
+	stage, minMeasure := "threshold", valueOrDefault(o.MinRelevance, DefaultMinRelevance)
+	threshold, best, relevance := valueOrDefault(o.MinAnswerRelevance, DefaultMinAnswerRelevance), maxRelevance(list), 0.0
 	if o.IsChat && best > threshold {
 		relevance = minChatRelevance(threshold, best)
 	}
 	// An explicit lower MinRelevance disables the check of the best candidate.
-	if o.Measure == Fitted && best < min(threshold, valueOr(o.MinRelevance, threshold)) {
+	if o.Measure == Fitted && best < min(threshold, valueOrDefault(o.MinRelevance, threshold)) {
 		stage, minMeasure = "answered", math.Inf(1)
 	}
-	order, relevant := buffers.relevantFirst(list, minMeasure, relevance)
+	order, relevant := buffers.moveRelevantFirst(list, minMeasure, relevance)
 	moveBestFirst(order[:relevant], max(2*limit, maxDiversified)) // later stages read no more candidates than these
 	moveBestFirst(order[relevant:], limit)
-	buffers.diversify(order[:relevant], valueOr(o.Lambda, defaultLambda), limit)
+	buffers.diversify(order[:relevant], valueOrDefault(o.Lambda, defaultLambda), limit)
 	shown := min(limit, relevant)
 	others := order[shown:min(len(order), shown+limit)]
 	if shown > 0 {
@@ -144,8 +144,8 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 
 // rankBuffers are the buffers of one ranking.
 type rankBuffers struct {
-	list          []ranked
-	ranking       []*ranked
+	list          []rankedCandidate
+	ranking       []*rankedCandidate
 	chosenVectors []float32 // the vectors of the candidates that diversify chose, concatenated
 	parts         memory.Why
 	partEnds      []int // for each explained candidate, the end index of its parts in the field parts
@@ -157,13 +157,13 @@ type rankBuffers struct {
 var bufferPool = sync.Pool{New: func() any { return new(rankBuffers) }}
 
 // zeroedList returns n zero elements for the list of candidates.
-func (m *rankBuffers) zeroedList(n int) []ranked {
+func (m *rankBuffers) zeroedList(n int) []rankedCandidate {
 	m.list = slices.Grow(m.list[:0], n)[:n]
 	return m.list
 }
 
 // returnToPool returns the buffers to the pool without references to the candidates.
-func (m *rankBuffers) putBack() {
+func (m *rankBuffers) returnToPool() {
 	clear(m.list)
 	clear(m.ranking)
 	bufferPool.Put(m)
@@ -171,7 +171,7 @@ func (m *rankBuffers) putBack() {
 
 // moveRelevantFirst moves the candidates that have at least minMeasure and minRelevance to the front, and returns
 // their number.
-func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance float64) (_ []*ranked, relevantCount int) {
+func (m *rankBuffers) moveRelevantFirst(list []rankedCandidate, minMeasure, minRelevance float64) (_ []*rankedCandidate, relevantCount int) {
 	m.ranking = slices.Grow(m.ranking[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
@@ -187,7 +187,7 @@ func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance floa
 }
 
 // moveBestFirst moves the best n candidates to the front, the best first. n must be positive.
-func moveBestFirst(list []*ranked, n int) {
+func moveBestFirst(list []*rankedCandidate, n int) {
 	n = min(n, len(list))
 	for i, r := range list {
 		if i >= n && !r.ranksBefore(list[n-1]) {
@@ -203,18 +203,18 @@ func moveBestFirst(list []*ranked, n int) {
 }
 
 // ranksBefore reports whether r ranks before other: by score, then by id.
-func (r *ranked) ranksBefore(other *ranked) bool {
+func (r *rankedCandidate) ranksBefore(other *rankedCandidate) bool {
 	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
 // scoreAll computes the relevance of each candidate and blends it with recency and confidence.
-func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now time.Time, buffer []ranked) []ranked {
+func (o RankOptions) scoreAll(a *scoredQuery, candidates []memory.Candidate, now time.Time, buffer []rankedCandidate) []rankedCandidate {
 	if o.Measure != Fitted {
 		return o.scoreByMeasure(candidates, now, buffer)
 	}
 	list := addCues(a, candidates, buffer)
-	l := newCandidateSet(a, list)
-	odds, w := l.logOdds(), clampUnit(valueOr(o.Recency, defaultRecency))
+	l := newCandidateMaxima(a, list)
+	odds, w := l.logOdds(), clampUnit(valueOrDefault(o.RecencyWeight, defaultRecency))
 	if o.IsChat {
 		odds = chatLogOdds(odds, a.NeedLogOdds)
 	}
@@ -226,7 +226,7 @@ func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now tim
 	}
 	for i := range list {
 		r := &list[i]
-		if a.relatesTo(&r.view) {
+		if a.relatesTo(&r.candidateView) {
 			r.relevance = sigmoid(odds + r.logOddsBehind)
 		}
 		r.relevanceMeasure = r.relevance
@@ -239,7 +239,7 @@ func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now tim
 		r.recency = recency(now.Sub(o.ageStart(r)))
 		r.confidence = confidenceFactor(r.Confidence)
 		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.logOddsBehind, w)) * r.confidence
-		if o.Decay > 0 {
+		if o.DecayTime > 0 {
 			r.score = r.relevance * o.decayFactor(now.Sub(o.ageStart(r))) * r.confidence
 		}
 	}
@@ -247,16 +247,16 @@ func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now tim
 }
 
 // ageStart returns the time from which a candidate's age counts.
-func (o Options) ageStart(r *ranked) time.Time {
-	if (o.AgeFromStatement || o.Decay > 0) && !r.StatedAt.IsZero() {
+func (o RankOptions) ageStart(r *rankedCandidate) time.Time {
+	if (o.AgeFromStatement || o.DecayTime > 0) && !r.StatedAt.IsZero() {
 		return r.StatedAt
 	}
 	return r.At
 }
 
 // decayFactor returns the factor by which age reduces relevance.
-func (o Options) decayFactor(age time.Duration) float64 {
-	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
+func (o RankOptions) decayFactor(age time.Duration) float64 {
+	return math.Exp(-max(0, age.Hours()) / o.DecayTime.Hours())
 }
 
 // recencyWeight returns the weight of a candidate's recency, which falls with its log-odds behind the best
@@ -282,25 +282,25 @@ func clampUnit(x float64) float64 {
 
 // relatesTo reports whether a candidate or its neighbours share a word, a similar meaning, a class or a date
 // with the question. The speaker alone does not count.
-func (q *scoredQuery) relatesTo(c *view) bool {
+func (q *scoredQuery) relatesTo(c *candidateView) bool {
 	return c.wordScore > 0 || c.relatedScore > 0 || c.cosine > q.relatedCosine || q.matchesDate(c) || q.classShare(c.Classes) > 0
 }
 
 // addCues fills list with the candidates and their sums of cues. list must have zero values and the length of
 // candidates.
-func addCues(a *scoredQuery, candidates []memory.Candidate, list []ranked) []ranked {
+func addCues(a *scoredQuery, candidates []memory.Candidate, list []rankedCandidate) []rankedCandidate {
 	for i := range candidates {
 		r := &list[i]
-		r.view = newView(&candidates[i])
+		r.candidateView = newCandidateView(&candidates[i])
 		r.cosine = stretchCosine(r.cosine, a.stretch)
 		for _, j := range a.cues {
-			r.fusedScore += a.weightedValue(j, &r.view)
+			r.fusedScore += a.weightedValue(j, &r.candidateView)
 		}
 	}
 	return list
 }
 
-func maxRelevance(list []ranked) float64 {
+func maxRelevance(list []rankedCandidate) float64 {
 	var most float64
 	for i := range list {
 		most = max(most, list[i].relevance)
@@ -321,7 +321,7 @@ type explanations struct {
 }
 
 // explain returns the explanation of each score in the list.
-func (m *rankBuffers) explain(a *scoredQuery, list []*ranked) *explanations {
+func (m *rankBuffers) explain(a *scoredQuery, list []*rankedCandidate) *explanations {
 	m.parts, m.partEnds = m.parts[:0], m.partEnds[:0]
 	for _, r := range list {
 		m.parts = r.appendParts(a, m.parts)
@@ -338,10 +338,10 @@ func (w *explanations) nextWhy() memory.Why {
 }
 
 // appendParts appends the numbers of the searcher, the cues and the stages to an explanation.
-func (r *ranked) appendParts(a *scoredQuery, why memory.Why) memory.Why {
+func (r *rankedCandidate) appendParts(a *scoredQuery, why memory.Why) memory.Why {
 	r.Measures.Each(func(name string, x float64) { why = append(why, memory.ScorePart{Name: name, Value: x}) })
 	for _, i := range a.cues {
-		if x := a.weightedValue(i, &r.view); x != 0 {
+		if x := a.weightedValue(i, &r.candidateView); x != 0 {
 			why = append(why, memory.ScorePart{Name: cuePartNames()[i], Value: x})
 		}
 	}
@@ -359,7 +359,7 @@ func (r *ranked) appendParts(a *scoredQuery, why memory.Why) memory.Why {
 		memory.ScorePart{Name: "score", Value: r.score})
 }
 
-func valueOr(p *float64, fallback float64) float64 {
+func valueOrDefault(p *float64, fallback float64) float64 {
 	if p == nil {
 		return fallback
 	}

@@ -17,7 +17,7 @@ func TestConfidenceWeighsIn(t *testing.T) {
 	sure.Kind, unsure.Kind = memory.KindFact, memory.KindFact
 	sure.Confidence, unsure.Confidence = .95, .4
 	zero := 0.0
-	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{unsure, sure}, Options{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
+	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{unsure, sure}, RankOptions{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
 	if kept[0].ID != "b" {
 		t.Errorf("order %v, want the surer fact first", ids(kept))
 	}
@@ -28,11 +28,11 @@ func TestConfidenceWeighsIn(t *testing.T) {
 
 func TestALowBarShowsWhatIsThere(t *testing.T) {
 	far := []memory.Candidate{candidate("a"), candidate("b")} // nothing of the question
-	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{}, now); len(kept) != 0 {
+	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, RankOptions{}, now); len(kept) != 0 {
 		t.Errorf("by default %v are shown, want none", ids(kept))
 	}
 	zero := 0.0
-	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{MinRelevance: &zero}, now); len(kept) != 2 {
+	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, RankOptions{MinRelevance: &zero}, now); len(kept) != 2 {
 		t.Errorf("with a threshold of 0 %v are shown, want both", ids(kept))
 	}
 }
@@ -78,10 +78,10 @@ func TestRankInvariantsHoldForAnyInput(t *testing.T) {
 	questions := []string{"When did Ana move in May 2024?", "", "What do I like?", "How many dogs does Bob have?", "東京？", "what " + "is this and that "}
 	for range 500 {
 		cs := anyCandidates(r, r.IntN(120))
-		o := Options{Limit: r.IntN(30) - 1}
+		o := RankOptions{Limit: r.IntN(30) - 1}
 		if r.IntN(2) == 0 {
 			zero, x := 0.0, oddNumbers[r.IntN(len(oddNumbers))]
-			o.MinAnswerRelevance, o.MinRelevance, o.Recency, o.Lambda = &zero, &zero, &x, &x
+			o.MinAnswerRelevance, o.MinRelevance, o.RecencyWeight, o.Lambda = &zero, &zero, &x, &x
 		}
 		q := NewQuery(questions[r.IntN(len(questions))], now, QueryOptions{})
 		kept, cut := Rank(q, cs, o, now)

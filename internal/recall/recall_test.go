@@ -45,7 +45,7 @@ func ids(cs []memory.Candidate) []string {
 
 func rank(question string, cs ...memory.Candidate) []string {
 	zero := 0.0
-	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
+	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, RankOptions{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
 	return ids(kept)
 }
 
@@ -115,7 +115,7 @@ func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 	}{
 		{.26, true, []string{"answers"}}, {.35, true, []string{"answers", "like"}}, {.26, false, []string{"answers", "like"}},
 	} {
-		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{IsWordBased: c.ofWords}, now)
+		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, RankOptions{IsWordBased: c.ofWords}, now)
 		if got := ids(kept); !slices.Equal(got, c.want) {
 			t.Errorf("a cosine of %.2f, of words %v: %v, want %v", c.vector, c.ofWords, got, c.want)
 		}
@@ -124,15 +124,15 @@ func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 
 func TestNothingRelevantGivesNothing(t *testing.T) {
 	q := NewQuery("What is the capital of France called?", now, QueryOptions{})
-	kept, cut := Rank(q, []memory.Candidate{candidate("a", "vector", .2), candidate("b", "lexical", .15, "known", .3)}, Options{}, now)
+	kept, cut := Rank(q, []memory.Candidate{candidate("a", "vector", .2), candidate("b", "lexical", .15, "known", .3)}, RankOptions{}, now)
 	if len(kept) != 0 || len(cut) != 2 || cut[0].Stage != "answered" {
 		t.Errorf("kept %v, cut %v; want both cut as no answer", ids(kept), cut)
 	}
-	kept, _ = Rank(q, []memory.Candidate{candidate("a", "lexical", 1.1, "own", 1.1, "known", 1., "peak", .3)}, Options{}, now)
+	kept, _ = Rank(q, []memory.Candidate{candidate("a", "lexical", 1.1, "own", 1.1, "known", 1., "peak", .3)}, RankOptions{}, now)
 	if len(kept) != 1 || kept[0].Why.Get("relevance") < .5 {
 		t.Errorf("a memory with all the words: kept %v", kept)
 	}
-	if kept, cut := Rank(q, nil, Options{}, now); len(kept)+len(cut) != 0 {
+	if kept, cut := Rank(q, nil, RankOptions{}, now); len(kept)+len(cut) != 0 {
 		t.Errorf("ranking nothing gives %v, %v", kept, cut)
 	}
 }
@@ -144,7 +144,7 @@ func TestRecencyBreaksTies(t *testing.T) {
 		t.Errorf("order %v, want the recent one first", got)
 	}
 	w := 0.0
-	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{old, fresh}, Options{Recency: &w}, now)
+	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{old, fresh}, RankOptions{RecencyWeight: &w}, now)
 	if kept[0].ID != "a" {
 		t.Errorf("without recency equals are in order of id, got %v", ids(kept))
 	}
@@ -168,7 +168,7 @@ func TestDiversifyPutsRepetitionsBack(t *testing.T) {
 
 func TestWhyExplainsTheScore(t *testing.T) {
 	c := candidate("a", "lexical", .9, "own", .8, "session", .3, "known", 1.)
-	kept, _ := Rank(NewQuery("Which tea do I like?", now, QueryOptions{}), []memory.Candidate{c}, Options{}, now)
+	kept, _ := Rank(NewQuery("Which tea do I like?", now, QueryOptions{}), []memory.Candidate{c}, RankOptions{}, now)
 	why := kept[0].Why
 	var sum float64
 	for _, p := range why {
@@ -287,7 +287,7 @@ func TestImportanceOrdersBroadAnswers(t *testing.T) {
 		{Fact: &memory.Fact{ID: "pinned", Confidence: .5, Core: memory.CoreAlways, UpdatedAt: now.AddDate(-1, 0, 0)}},
 	}
 	var got []string
-	for _, h := range ByImportance(memories, now) {
+	for _, h := range HitsByImportance(memories, now) {
 		got = append(got, h.Memory.ID())
 	}
 	if want := []string{"pinned", "sure", "turn"}; !slices.Equal(got, want) {
@@ -328,7 +328,7 @@ func BenchmarkNewQuery(b *testing.B) {
 func BenchmarkRank(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var cs []memory.Candidate
-	for i := range Candidates {
+	for i := range CandidateCount {
 		c := candidate(fmt.Sprintf("m%03d", i), "lexical", r.Float64(), "own", r.Float64(), "vector", r.Float64(), "known", 1., "session", .3, "peak", r.Float64()/3)
 		for range 384 {
 			c.Vector = append(c.Vector, vector.EncodeHalf(float32(r.NormFloat64())/20))
@@ -338,6 +338,6 @@ func BenchmarkRank(b *testing.B) {
 	q := NewQuery("When did Ana move to Lisbon?", now, QueryOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
-		Rank(q, cs, Options{}, now)
+		Rank(q, cs, RankOptions{}, now)
 	}
 }

@@ -81,7 +81,7 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 
 // disputeMark returns the mark for a fact that a pending fact would replace.
 func disputeMark(replacement string) string {
-	return " [disputed: " + shorten(oneLine(replacement)) + "]"
+	return " [disputed: " + shorten(toOneLine(replacement)) + "]"
 }
 
 // renderBlock returns lines between the fence's tags, the core's lines under headings. It returns "" without lines.
@@ -102,7 +102,7 @@ func (o RenderOptions) renderBlock(lines []renderedLine) string {
 		under = s.Heading
 		b.WriteString(s.text + s.disputeMark + "\n")
 	}
-	return inFence(strings.TrimSuffix(b.String(), "\n"))
+	return wrapInFence(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // introduction returns the text above the memories, inside the fence, so that it is removed with the block.
@@ -112,10 +112,10 @@ func (o RenderOptions) introduction() string {
 	}
 	opening := Preamble
 	if o.Heading != "" {
-		opening = "## " + oneLine(o.Heading) + "\n" + opening
+		opening = "## " + toOneLine(o.Heading) + "\n" + opening
 	}
 	if o.Hint != "" {
-		opening += " " + oneLine(o.Hint)
+		opening += " " + toOneLine(o.Hint)
 	}
 	return opening + "\n"
 }
@@ -126,14 +126,14 @@ func renderReplacement(date, content string) string {
 		date = ", since " + date
 	}
 	if content != "" {
-		content = ": " + shorten(oneLine(content))
+		content = ": " + shorten(toOneLine(content))
 	}
 	return " [no longer so" + date + content + "]"
 }
 
 // renderReplaced renders a replaced fact and the date of its replacement.
 func renderReplaced(date, content string) string {
-	return " [until " + date + ": " + shorten(oneLine(content)) + "]"
+	return " [until " + date + ": " + shorten(toOneLine(content)) + "]"
 }
 
 // formatDay returns the date of a time with its weekday, "" for the zero time.
@@ -145,10 +145,10 @@ func formatDay(at time.Time) string {
 }
 
 // EntryText returns the text of a profile entry in a block.
-func EntryText(p memory.ProfileEntry) string { return oneLine(p.Key) + ": " + oneLine(p.Value) }
+func EntryText(p memory.ProfileEntry) string { return toOneLine(p.Key) + ": " + toOneLine(p.Value) }
 
 // blockDate returns the date that a block shows for a memory.
-func shownDate(m memory.Memory) string {
+func blockDate(m memory.Memory) string {
 	if m.Fact != nil && !m.Fact.ObservedAt.IsZero() {
 		return formatDay(m.Fact.ObservedAt)
 	}
@@ -175,11 +175,11 @@ func renderLine(m memory.Memory, date string, showRole bool) string {
 	switch {
 	case m.Fact != nil:
 		if m.Link != nil { // "user" means the owner of the shared fact
-			label += "shared by " + oneLine(m.Fact.Scope.Owner.Name()) + ": "
+			label += "shared by " + toOneLine(m.Fact.Scope.Owner.Name()) + ": "
 		}
 	case showRole:
 	case m.Turn != nil:
-		label = oneLine(m.Turn.Name)
+		label = toOneLine(m.Turn.Name)
 		if label == "" {
 			label = string(m.Turn.Role)
 		}
@@ -190,11 +190,11 @@ func renderLine(m memory.Memory, date string, showRole bool) string {
 	if date != "" {
 		date += " "
 	}
-	return "- " + date + label + shorten(oneLine(shownText(m)))
+	return "- " + date + label + shorten(toOneLine(blockText(m)))
 }
 
 // toOneLine returns s as one line: white space becomes single spaces, and invisible characters are removed.
-func oneLine(s string) string {
+func toOneLine(s string) string {
 	if isCleanASCIILine(s) {
 		return s
 	}

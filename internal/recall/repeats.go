@@ -16,16 +16,16 @@ type RepeatFilter struct {
 	// OnlyUserStatements makes all turns of assistants, and all turns that only order a task or ask, count as repeats.
 	OnlyUserStatements bool
 	// IsDisabled turns the filter off: no turn counts as a repeat.
-	Disabled bool
+	IsDisabled bool
 
-	question          string
-	terms             terms // terms of the question
-	aboutConversation bool  // the question asks about earlier questions or answers, so that no turn is a repeat
+	question            string
+	terms               terms // terms of the question
+	isAboutConversation bool  // the question asks about earlier questions or answers, so that no turn is a repeat
 }
 
 // NewRepeatFilter returns the filter for a question.
 func NewRepeatFilter(question string) *RepeatFilter {
-	return &RepeatFilter{question: question, terms: termsOf(question), aboutConversation: conversationWords.MatchString(question)}
+	return &RepeatFilter{question: question, terms: termsOf(question), isAboutConversation: conversationWords.MatchString(question)}
 }
 
 // conversationWords matches questions about the conversation itself.
@@ -43,9 +43,9 @@ const (
 func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 	t := m.Turn
 	switch {
-	case t == nil || e.Disabled:
+	case t == nil || e.IsDisabled:
 		return false
-	case e.aboutConversation:
+	case e.isAboutConversation:
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	case e.OnlyUserStatements && hasNoStatement(t) || t.Name == memory.RecallModel:
 		return true

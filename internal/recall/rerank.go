@@ -16,7 +16,7 @@ const maxLogOdds = 12
 
 // applyReranker adjusts logOddsBehind of the candidates by a reranker's scores. Candidates without a score get the
 // lowest score. Equal scores change no candidate.
-func (o Options) applyReranker(list []ranked) {
+func (o RankOptions) applyReranker(list []rankedCandidate) {
 	lowest, best := math.Inf(1), math.Inf(-1)
 	for i := range list {
 		r := &list[i]
@@ -43,7 +43,7 @@ func (o Options) applyReranker(list []ranked) {
 }
 
 // rerankerReliability returns the reranker's weight, 0 to 1, from the variance of its log-odds.
-func rerankerReliability(list []ranked) float64 {
+func rerankerReliability(list []rankedCandidate) float64 {
 	var n, sum, squares float64
 	for i := range list {
 		if list[i].hasRerankScore {

@@ -27,9 +27,9 @@ func teas(n int) (Query, []memory.Candidate, time.Time) {
 
 func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
 	q, cands, now := teas(12)
-	want, _ := Rank(q, cands, Options{}, now)
+	want, _ := Rank(q, cands, RankOptions{}, now)
 	for _, score := range []float32{0, 0.001, 0.5, 1} {
-		o := Options{RerankScores: map[string]float32{}}
+		o := RankOptions{RerankScores: map[string]float32{}}
 		for _, c := range cands[:5] {
 			o.RerankScores[c.ID] = score
 		}
@@ -47,7 +47,7 @@ func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
 
 func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 	q, cands, now := teas(12)
-	o := Options{RerankScores: map[string]float32{}}
+	o := RankOptions{RerankScores: map[string]float32{}}
 	for _, c := range cands[:8] {
 		o.RerankScores[c.ID] = 0.01
 	}
@@ -56,7 +56,7 @@ func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 	if got[0].ID != "tea-06" || got[0].Why.Get("rerank") < 0.98 || got[0].Why.Get("rerank") > 1 {
 		t.Errorf("first is %s with %v, want tea-06 with its 0.99", got[0].ID, got[0].Why)
 	}
-	before, _ := Rank(q, cands, Options{}, now)
+	before, _ := Rank(q, cands, RankOptions{}, now)
 	if got[0].Why.Get("relevance") != before[0].Why.Get("relevance") {
 		t.Errorf("the best has relevance %v, and without a reranker %v: whether there is an answer is not for it to say",
 			got[0].Why.Get("relevance"), before[0].Why.Get("relevance"))
@@ -73,7 +73,7 @@ func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 	q, cands, now := teas(12)
 	apart := func(score float32) float64 { // by how much tea-03 is before tea-02, in log-odds
-		o := Options{RerankScores: map[string]float32{"tea-03": score}}
+		o := RankOptions{RerankScores: map[string]float32{"tea-03": score}}
 		for _, c := range cands[:3] {
 			o.RerankScores[c.ID] = 0.5
 		}
@@ -96,7 +96,7 @@ func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 
 func TestUnscoredCandidatesKeepTheirRank(t *testing.T) {
 	q, cands, now := teas(12)
-	o := Options{RerankScores: map[string]float32{}, Limit: 12}
+	o := RankOptions{RerankScores: map[string]float32{}, Limit: 12}
 	for i, c := range cands[:4] {
 		o.RerankScores[c.ID] = 0.2 * float32(i+1)
 	}
@@ -114,7 +114,7 @@ func TestUnscoredCandidatesKeepTheirRank(t *testing.T) {
 func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 	q, cands, now := teas(6)
 	least := 0.35
-	o := Options{MinRelevance: &least, RerankScores: map[string]float32{"tea-00": 0.2, "tea-01": 0.36, "tea-02": 0.9}}
+	o := RankOptions{MinRelevance: &least, RerankScores: map[string]float32{"tea-00": 0.2, "tea-01": 0.36, "tea-02": 0.9}}
 	got, _ := Rank(q, cands, o, now)
 	list := ids(got)
 	slices.Sort(list)
@@ -128,7 +128,7 @@ func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 func TestNaNScoresAreIgnored(t *testing.T) {
 	q, cands, now := teas(12)
 	order := func(first float32, shown bool) []string {
-		o := Options{Limit: 12, RerankScores: map[string]float32{}}
+		o := RankOptions{Limit: 12, RerankScores: map[string]float32{}}
 		for i, c := range cands {
 			o.RerankScores[c.ID] = 0.5 + float32(i)/1000
 		}

@@ -18,7 +18,7 @@ func aged(id string, days int) memory.Candidate {
 // TestDecayMultipliesRelevance is design 3, 5: final = score · decay(now − created_at).
 func TestDecayMultipliesRelevance(t *testing.T) {
 	zero := 0.0
-	o := Options{MinAnswerRelevance: &zero, MinRelevance: &zero, Decay: 30 * 24 * time.Hour}
+	o := RankOptions{MinAnswerRelevance: &zero, MinRelevance: &zero, DecayTime: 30 * 24 * time.Hour}
 	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{aged("old", 60), aged("new", 0)}, o, now)
 	if kept[0].ID != "new" {
 		t.Errorf("order %v, want the new one first", ids(kept))
@@ -37,7 +37,7 @@ func TestAgeCountsFromTheSettingsDate(t *testing.T) {
 		sinceSaid bool
 		want      float64
 	}{{false, 1}, {true, math.Exp(-1)}} {
-		o := Options{MinAnswerRelevance: &zero, MinRelevance: &zero, Recency: &half, AgeFromStatement: c.sinceSaid}
+		o := RankOptions{MinAnswerRelevance: &zero, MinRelevance: &zero, RecencyWeight: &half, AgeFromStatement: c.sinceSaid}
 		kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{aged("a", 30)}, o, now)
 		if got := kept[0].Why.Get("recency"); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("since it was said %v: recency %v, want %v", c.sinceSaid, got, c.want)

@@ -22,7 +22,7 @@ var (
 
 // setUnspacedFields sets the fields of a question in a script without spaces.
 func (q *Query) setUnspacedFields() {
-	q.aboutUser = q.aboutUser || unspacedFirstPerson.MatchString(q.OwnText)
+	q.isAboutUser = q.isAboutUser || unspacedFirstPerson.MatchString(q.OwnText)
 	q.IsBroad = q.IsBroad || unspacedBroad.MatchString(q.OwnText)
 }
 

@@ -34,7 +34,7 @@ func TestChineseAndJapaneseQuestionsAboutTheUser(t *testing.T) {
 		"我是谁的医生？": {true, false}, "你知道我的工作吗？": {true, false},
 	} {
 		q := NewQuery(question, now, QueryOptions{})
-		if got := [2]bool{q.aboutUser, q.IsBroad}; got != want {
+		if got := [2]bool{q.isAboutUser, q.IsBroad}; got != want {
 			t.Errorf("%q: about the user, and broad: %v, want %v", question, got, want)
 		}
 	}

@@ -31,7 +31,7 @@ func Numbers(s string) []string {
 	EachWord(s, func(w string) {
 		if n, ok := numberWords[w]; ok {
 			out = append(out, n)
-		} else if digitAt(w, 0) {
+		} else if isDigitAt(w, 0) {
 			out = append(out, w[:strings.LastIndexAny(w, "0123456789")+1])
 		}
 	})
@@ -82,7 +82,7 @@ type capitalRun struct {
 
 // capitalRuns returns the runs of capitalised words in text order.
 func capitalRuns(s string) (names []capitalRun) {
-	before := "" // also across sentences, because "Mr." does not end a sentence
+	previousWord := "" // also across sentences, because "Mr." does not end a sentence
 	for _, sentence := range Sentences(s) {
 		body := sentence.Slice(s)
 		from, end := 0, -1 // the bounds of the current run; end is negative if there is none
@@ -96,9 +96,9 @@ func capitalRuns(s string) (names []capitalRun) {
 				names[len(names)-1].text = body[from:end]
 			default:
 				from, end = w.Start, w.End
-				names = append(names, capitalRun{word, i == 0 && !personTitles.Has(before)})
+				names = append(names, capitalRun{word, i == 0 && !personTitles.Has(previousWord)})
 			}
-			before = strings.ToLower(word)
+			previousWord = strings.ToLower(word)
 		}
 	}
 	return names

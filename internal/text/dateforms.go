@@ -46,11 +46,11 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 // with "?" is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
 	words           []string
-	computeDate     func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
-	computeRangeEnd func(p *dateParser, m match) Date // computes the last date of a range; nil for a single date
+	computeDate     func(p *dateParser, m dateMatch) Date // computes the date; returns the zero Date if the words mean no date
+	computeRangeEnd func(p *dateParser, m dateMatch) Date // computes the last date of a range; nil for a single date
 }
 
-func newDateForm(words string, computeDate func(*dateParser, match) Date) dateForm {
+func newDateForm(words string, computeDate func(*dateParser, dateMatch) Date) dateForm {
 	return dateForm{words: strings.Fields(words), computeDate: computeDate}
 }
 
@@ -59,15 +59,17 @@ func (f *dateForm) hasWord(class string) bool { return slices.Contains(f.words, 
 // dayForms returns the ways to write a day of a month.
 var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
-		newDateForm("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.numbers[0], time.Month(m.numbers[1]), m.numbers[2]) }),
-		newDateForm("POINTS", func(p *dateParser, m match) Date { // dates with full stops have the day first
+		newDateForm("YEAR DAY DAY", func(_ *dateParser, m dateMatch) Date {
+			return dayOf(m.numbers[0], time.Month(m.numbers[1]), m.numbers[2])
+		}),
+		newDateForm("POINTS", func(p *dateParser, m dateMatch) Date { // dates with full stops have the day first
 			t, _ := time.Parse("2.1.2006", p.tokens[m.start].lower)
 			return dayRange(t, 1)
 		}),
-		newDateForm("DAY of? MONTH YEAR?", func(p *dateParser, m match) Date {
+		newDateForm("DAY of? MONTH YEAR?", func(p *dateParser, m dateMatch) Date {
 			return p.dayInMonth(m.start, m.numbers[2], m.numbers[1], m.numbers[0])
 		}),
-		newDateForm("MONTH DAY YEAR?", func(p *dateParser, m match) Date {
+		newDateForm("MONTH DAY YEAR?", func(p *dateParser, m dateMatch) Date {
 			return p.dayInMonth(m.start, m.numbers[2], m.numbers[0], m.numbers[1])
 		}),
 	}
@@ -75,19 +77,21 @@ var dayForms = sync.OnceValue(func() []dateForm {
 
 // dateForms returns all ways to write a date, in order of precedence.
 var dateForms = sync.OnceValue(func() []dateForm {
-	from := func(n int) func(*dateParser, match) Date { // the date n days after the reference day
-		return func(p *dateParser, _ match) Date { return periodAfter(Day, p.referenceDay, n) }
+	from := func(n int) func(*dateParser, dateMatch) Date { // the date n days after the reference day
+		return func(p *dateParser, _ dateMatch) Date { return periodAfter(Day, p.referenceDay, n) }
 	}
-	units := func(sign int) func(*dateParser, match) Date {
-		return func(p *dateParser, m match) Date {
+	units := func(sign int) func(*dateParser, dateMatch) Date {
+		return func(p *dateParser, m dateMatch) Date {
 			if m.numbers[1]-1 == int(Weekend) {
 				return Date{}
 			}
 			return periodAfter(Precision(m.numbers[1]-1), p.referenceDay, sign*m.numbers[0])
 		}
 	}
-	couple := func(sign int) func(*dateParser, match) Date {
-		return func(p *dateParser, m match) Date { return units(sign)(p, match{numbers: [5]int{2, m.numbers[0]}}) }
+	couple := func(sign int) func(*dateParser, dateMatch) Date {
+		return func(p *dateParser, m dateMatch) Date {
+			return units(sign)(p, dateMatch{numbers: [5]int{2, m.numbers[0]}})
+		}
 	}
 	relative := func(d Date) Date {
 		d.IsRelative = true
@@ -95,42 +99,50 @@ var dateForms = sync.OnceValue(func() []dateForm {
 	}
 	forms := []dateForm{ // ranges in the nearest month of this name
 		{
-			words:           strings.Fields("MONTH DAY TO DAY YEAR?"),
-			computeDate:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[1]) },
-			computeRangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[2]) },
+			words: strings.Fields("MONTH DAY TO DAY YEAR?"),
+			computeDate: func(p *dateParser, m dateMatch) Date {
+				return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[1])
+			},
+			computeRangeEnd: func(p *dateParser, m dateMatch) Date {
+				return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[2])
+			},
 		}, {
-			words:           strings.Fields("DAY TO DAY of? MONTH YEAR?"),
-			computeDate:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[0]) },
-			computeRangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[1]) },
+			words: strings.Fields("DAY TO DAY of? MONTH YEAR?"),
+			computeDate: func(p *dateParser, m dateMatch) Date {
+				return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[0])
+			},
+			computeRangeEnd: func(p *dateParser, m dateMatch) Date {
+				return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[1])
+			},
 		},
 	}
 	return slices.Concat(forms, dayForms(), []dateForm{
-		newDateForm("MONTH YEAR", func(_ *dateParser, m match) Date { return monthRange(m.numbers[1], time.Month(m.numbers[0]), 1) }),
-		newDateForm("MONTH", func(p *dateParser, m match) Date { return p.bareMonth(m.start, m.numbers[0]) }),
-		newDateForm("NAMED PART?", func(p *dateParser, m match) Date { return periodAfter(Day, p.referenceDay, m.numbers[0]-2) }),
+		newDateForm("MONTH YEAR", func(_ *dateParser, m dateMatch) Date { return monthRange(m.numbers[1], time.Month(m.numbers[0]), 1) }),
+		newDateForm("MONTH", func(p *dateParser, m dateMatch) Date { return p.bareMonth(m.start, m.numbers[0]) }),
+		newDateForm("NAMED PART?", func(p *dateParser, m dateMatch) Date { return periodAfter(Day, p.referenceDay, m.numbers[0]-2) }),
 		newDateForm("this PART", from(0)),
 		newDateForm("last night", from(-1)),
 		newDateForm("day before yesterday", from(-2)),
 		newDateForm("day after tomorrow", from(2)),
-		newDateForm("STEP UNIT", func(p *dateParser, m match) Date {
+		newDateForm("STEP UNIT", func(p *dateParser, m dateMatch) Date {
 			if m.numbers[1]-1 == int(Day) {
 				return Date{}
 			}
 			return periodAfter(Precision(m.numbers[1]-1), p.referenceDay, m.numbers[0]-2)
 		}),
 		newDateForm("STEP WEEKDAY DATE", (*dateParser).dateOnWeekday), // such as "next Friday, May 15"
-		newDateForm("STEP WEEKDAY", func(p *dateParser, m match) Date { return p.weekdayAt(m.numbers[1], m.numbers[0]-2) }),
-		newDateForm("STEP MONTH", func(p *dateParser, m match) Date {
+		newDateForm("STEP WEEKDAY", func(p *dateParser, m dateMatch) Date { return p.weekdayAt(m.numbers[1], m.numbers[0]-2) }),
+		newDateForm("STEP MONTH", func(p *dateParser, m dateMatch) Date {
 			name := p.tokens[m.start+1]
 			if len(name.lower) < 4 && name.lower != "may" || m.numbers[0] == 2 && p.text[name.Start] == 'm' { // "this may not heal" contains no month
 				return Date{}
 			}
 			return relative(monthRange(p.yearOfStep(m.numbers[1], m.numbers[0]-2), time.Month(m.numbers[1]), 1))
 		}),
-		newDateForm("STEP SEASON", func(p *dateParser, m match) Date {
+		newDateForm("STEP SEASON", func(p *dateParser, m dateMatch) Date {
 			return relative(seasonOf(p.yearOfStep(3*m.numbers[1]%12+2, m.numbers[0]-2), time.Month(3*m.numbers[1])))
 		}),
-		newDateForm("UNIT of DATE", func(_ *dateParser, m match) Date {
+		newDateForm("UNIT of DATE", func(_ *dateParser, m dateMatch) Date {
 			g := Precision(m.numbers[0] - 1)
 			if g != Week && g != Weekend {
 				return Date{}
@@ -139,7 +151,7 @@ var dateForms = sync.OnceValue(func() []dateForm {
 			d.IsRelative = m.innerDate.IsRelative
 			return d
 		}),
-		newDateForm("PART of DATE", func(_ *dateParser, m match) Date { return m.innerDate }),
+		newDateForm("PART of DATE", func(_ *dateParser, m dateMatch) Date { return m.innerDate }),
 		newDateForm("COUNT UNITS ago", units(-1)),
 		newDateForm("a couple of? UNITS ago", couple(-1)),
 		newDateForm("in COUNT UNITS time?", units(1)),
@@ -148,9 +160,9 @@ var dateForms = sync.OnceValue(func() []dateForm {
 		newDateForm("WEEKDAY DATE", (*dateParser).dateOnWeekday), // such as "Friday, May 8"
 		newDateForm("WEEKDAY of? STEP week", (*dateParser).weekdayOfWeek),
 		newDateForm("WEEKDAY in STEP week", (*dateParser).weekdayOfWeek),
-		newDateForm("WEEKDAY", func(p *dateParser, m match) Date { return p.bareWeekday(m.start, m.numbers[0]) }),
-		newDateForm("ORDINAL", func(p *dateParser, m match) Date { return p.ordinalDay(m.start, m.numbers[0]) }),
-		newDateForm("SEASON of? YEAR", func(_ *dateParser, m match) Date { return seasonOf(m.numbers[1], time.Month(3*m.numbers[0])) }),
+		newDateForm("WEEKDAY", func(p *dateParser, m dateMatch) Date { return p.bareWeekday(m.start, m.numbers[0]) }),
+		newDateForm("ORDINAL", func(p *dateParser, m dateMatch) Date { return p.ordinalDay(m.start, m.numbers[0]) }),
+		newDateForm("SEASON of? YEAR", func(_ *dateParser, m dateMatch) Date { return seasonOf(m.numbers[1], time.Month(3*m.numbers[0])) }),
 		newDateForm("YEAR", (*dateParser).bareYear),
 	})
 })

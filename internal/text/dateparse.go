@@ -9,7 +9,7 @@ import (
 )
 
 // dateToken is a word of a text with its date class.
-type token struct {
+type dateToken struct {
 	Span
 	lower string
 	dateWord
@@ -18,8 +18,8 @@ type token struct {
 // dateParser finds the dates in a text.
 type dateParser struct {
 	text         string
-	referenceDay time.Time // midnight UTC of the day from which relative dates count
-	tokens       []token   // empty if the text has no date word
+	referenceDay time.Time   // midnight UTC of the day from which relative dates count
+	tokens       []dateToken // empty if the text has no date word
 }
 
 func newDateParser(s string, reference time.Time) *dateParser {
@@ -33,16 +33,16 @@ func newDateParser(s string, reference time.Time) *dateParser {
 
 func (p *dateParser) tokenize() {
 	all := WordSpans(p.text)
-	p.tokens = make([]token, len(all))
+	p.tokens = make([]dateToken, len(all))
 	for i, w := range all {
 		low := strings.ToLower(w.Slice(p.text))
-		p.tokens[i] = token{w, low, dateWords()[low]}
+		p.tokens[i] = dateToken{w, low, dateWords()[low]}
 	}
 }
 
 // canJoinNext reports whether token i and the next token can be in one date: only a space, comma, dash or slash
 // separates them, or the apostrophe in "two weeks' time".
-func (p *dateParser) joinsNext(i int) bool {
+func (p *dateParser) canJoinNext(i int) bool {
 	switch p.textAfter(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
 		return true
@@ -69,7 +69,7 @@ func (p *dateParser) allDates() []foundDate {
 		for k, d := range dates {
 			i = d.firstToken + d.tokenCount
 			d.Start, d.End = p.tokens[d.firstToken].Start, p.tokens[i-1].End
-			if at := d.firstToken; k == 0 && at > 0 && p.joinsNext(at-1) && (p.tokens[at-1].lower == "on" || p.tokens[at-1].lower == "in") {
+			if at := d.firstToken; k == 0 && at > 0 && p.canJoinNext(at-1) && (p.tokens[at-1].lower == "on" || p.tokens[at-1].lower == "in") {
 				d.Start = p.tokens[at-1].Start
 			}
 			out = append(out, d)
@@ -83,11 +83,11 @@ func (p *dateParser) allDates() []foundDate {
 
 // datesAt returns the date, or both ends of a range, of the first form that matches at token i; nil for no match.
 func (p *dateParser) datesAt(i int, forms []dateForm) []foundDate {
-	if t := p.tokens[i]; t.class == "" && !digitAt(t.lower, 0) && numberWords[t.lower] == "" && !countWords.Has(t.lower) {
+	if t := p.tokens[i]; t.class == "" && !isDigitAt(t.lower, 0) && numberWords[t.lower] == "" && !countWords.Has(t.lower) {
 		return nil
 	}
 	for _, form := range forms {
-		m := match{start: i}
+		m := dateMatch{start: i}
 		if !p.matchWords(form.words, &m) {
 			continue
 		}
@@ -108,7 +108,7 @@ func (p *dateParser) datesAt(i int, forms []dateForm) []foundDate {
 }
 
 // dateMatch is the result of matching a form at a token.
-type match struct {
+type dateMatch struct {
 	start, end          int    // the tokens [i, end) of the form
 	firstEnd, lastStart int    // for a range: the token indexes of the end of its first date and the start of its last date
 	numbers             [5]int // the numbers of the form's classes in order; 0 for an optional class that is missing
@@ -116,20 +116,20 @@ type match struct {
 }
 
 // matchWords reports whether the tokens from m.start match the words of a form, and fills m.
-func (p *dateParser) matchWords(words []string, m *match) bool {
+func (p *dateParser) matchWords(words []string, m *dateMatch) bool {
 	k, n, mayHaveGap := m.start, 0, true // mayHaveGap: other text is allowed before token k
 	for _, word := range words {
 		word, optional := strings.CutSuffix(word, "?")
 		length := 0
 		if word == "TO" {
-			if length = p.rangeJoint(k, m.start); length < 0 {
+			if length = p.rangeJointLength(k, m.start); length < 0 {
 				return false
 			}
 			m.firstEnd, m.lastStart, mayHaveGap = k, k+length, true
 			k += length
 			continue
 		}
-		if k < len(p.tokens) && (mayHaveGap || p.joinsNext(k-1)) {
+		if k < len(p.tokens) && (mayHaveGap || p.canJoinNext(k-1)) {
 			var v int
 			if v, length = p.matchToken(word, k, m); length > 0 && word[0] < 'a' {
 				m.numbers[n] = v
@@ -150,7 +150,7 @@ func (p *dateParser) matchWords(words []string, m *match) bool {
 }
 
 // matchToken matches token k with a word or class. It returns the token's number and the number of tokens.
-func (p *dateParser) matchToken(word string, k int, m *match) (number, length int) {
+func (p *dateParser) matchToken(word string, k int, m *dateMatch) (number, length int) {
 	t := p.tokens[k]
 	ok := false
 	switch word {
@@ -158,7 +158,7 @@ func (p *dateParser) matchToken(word string, k int, m *match) (number, length in
 		number, ok = dayNumber(t.lower)
 	case "ORDINAL":
 		number, ok = dayNumber(t.lower)
-		ok = ok && !digitAt(t.lower, len(t.lower)-1)
+		ok = ok && !isDigitAt(t.lower, len(t.lower)-1)
 	case "YEAR":
 		number, ok = yearNumber(t.lower)
 	case "COUNT":
@@ -172,7 +172,7 @@ func (p *dateParser) matchToken(word string, k int, m *match) (number, length in
 			return 0, d[0].tokenCount
 		}
 	case "WEEKDAY":
-		number, ok = t.number, t.class == word || t.class == "SHORT" && p.shortWeekday(k)
+		number, ok = t.number, t.class == word || t.class == "SHORT" && p.isShortWeekday(k)
 	case "UNITS":
 		number, ok = t.number, t.class == word || t.class == "UNIT"
 	default:
@@ -186,7 +186,7 @@ func (p *dateParser) matchToken(word string, k int, m *match) (number, length in
 
 // rangeJointLength returns how many tokens from token k join the two ends of a range that begins at token i: 0
 // for a dash, 1 for a word, -1 for no range.
-func (p *dateParser) rangeJoint(k, i int) int {
+func (p *dateParser) rangeJointLength(k, i int) int {
 	if k >= len(p.tokens) {
 		return -1
 	}
@@ -198,7 +198,7 @@ func (p *dateParser) rangeJoint(k, i int) int {
 		return -1
 	}
 	switch low := p.tokens[k].lower; {
-	case k+1 == len(p.tokens) || !p.joinsNext(k):
+	case k+1 == len(p.tokens) || !p.canJoinNext(k):
 	case low == "to", low == "through", low == "thru", low == "until", low == "till",
 		low == "and" && i > 0 && p.tokens[i-1].lower == "between":
 		return 1
@@ -208,9 +208,9 @@ func (p *dateParser) rangeJoint(k, i int) int {
 
 // isShortWeekday reports whether token i is an abbreviated weekday: before a time or a part of the day, and after
 // "on", "by" and the like. "Sun", "sat" and "wed" may also be other words.
-func (p *dateParser) shortWeekday(i int) bool {
-	if i+1 < len(p.tokens) && p.joinsNext(i) {
-		if next := p.tokens[i+1]; next.class == "PART" || next.lower == "at" || digitAt(next.lower, 0) {
+func (p *dateParser) isShortWeekday(i int) bool {
+	if i+1 < len(p.tokens) && p.canJoinNext(i) {
+		if next := p.tokens[i+1]; next.class == "PART" || next.lower == "at" || isDigitAt(next.lower, 0) {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func (p *dateParser) bareWeekday(i, weekday int) Date {
 }
 
 // dateOnWeekday returns the date after a weekday, or no date if the date has another weekday.
-func (p *dateParser) dateOnWeekday(m match) Date {
+func (p *dateParser) dateOnWeekday(m dateMatch) Date {
 	wd := m.numbers[0]
 	if m.numbers[1] > 0 { // the words contain "next"
 		wd = m.numbers[1]
@@ -239,14 +239,14 @@ func (p *dateParser) dateOnWeekday(m match) Date {
 }
 
 // weekdayOfWeek returns a weekday of another week: "Tuesday next week", "Friday of last week".
-func (p *dateParser) weekdayOfWeek(m match) Date {
+func (p *dateParser) weekdayOfWeek(m dateMatch) Date {
 	return periodAfter(Day, periodAfter(Week, p.referenceDay, m.numbers[1]-2).From, (m.numbers[0]+5)%7)
 }
 
 // bareYear returns a year without a month, unless the number is an amount.
-func (p *dateParser) bareYear(m match) Date {
+func (p *dateParser) bareYear(m dateMatch) Date {
 	if at := p.tokens[m.start].Start; at > 0 && strings.ContainsRune("$€£#", rune(p.text[at-1])) ||
-		m.end < len(p.tokens) && p.joinsNext(m.start) && countedWords.Has(p.tokens[m.end].lower) {
+		m.end < len(p.tokens) && p.canJoinNext(m.start) && countedWords.Has(p.tokens[m.end].lower) {
 		return Date{}
 	}
 	return monthRange(m.numbers[0], 1, 12)
@@ -279,7 +279,7 @@ func (p *dateParser) dayInMonth(i, year, month, day int) Date {
 // the previous one. It returns no date if the ordinal counts a thing ("the 2nd floor").
 func (p *dateParser) ordinalDay(i, day int) Date {
 	if i < 2 || p.tokens[i-1].lower != "the" || !beforeOrdinal.Has(p.tokens[i-2].lower) ||
-		i+1 < len(p.tokens) && p.joinsNext(i) && !wordsAfterDate.Has(p.tokens[i+1].lower) {
+		i+1 < len(p.tokens) && p.canJoinNext(i) && !wordsAfterDate.Has(p.tokens[i+1].lower) {
 		return Date{}
 	}
 	step := 1
@@ -402,7 +402,7 @@ func yearNumber(word string) (int, bool) {
 }
 
 func dayNumber(word string) (int, bool) {
-	if !digitAt(word, 0) || len(word) > 4 {
+	if !isDigitAt(word, 0) || len(word) > 4 {
 		return 0, false
 	}
 	if n := len(word) - 2; n > 0 && slices.Contains([]string{"st", "nd", "rd", "th"}, word[n:]) {
@@ -420,7 +420,7 @@ func parseCount(word string) (int, bool) {
 	if n := numberWords[word]; n != "" {
 		word = n
 	}
-	if !digitAt(word, 0) {
+	if !isDigitAt(word, 0) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(word)

@@ -16,7 +16,7 @@ func WithAbsoluteDates(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, dates: p.allDates()}
 	for k := 0; k < len(w.dates); k++ {
-		if d := w.dates[k]; d.IsRelative && !w.keepsWords(k) {
+		if d := w.dates[k]; d.IsRelative && !w.mustKeepWords(k) {
 			k += w.writeDate(k)
 		}
 	}
@@ -145,7 +145,7 @@ func (w *dateWriter) writeDate(k int) int {
 		return 0
 	}
 	// "the day before yesterday", "this coming Friday", "the 14th"
-	if low := w.tokenBefore(i, 1); preposition == "" && (d.tokenCount > 1 || digitAt(w.tokens[i].lower, 0)) && (low == "the" || low == "this") {
+	if low := w.tokenBefore(i, 1); preposition == "" && (d.tokenCount > 1 || isDigitAt(w.tokens[i].lower, 0)) && (low == "the" || low == "this") {
 		i--
 		if low := w.tokenBefore(i, 1); low == "on" || low == "in" {
 			i--
@@ -189,7 +189,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 }
 
 // mustKeepWords reports whether date k must keep its words, because the words are ambiguous or mean no single day.
-func (w *dateWriter) keepsWords(k int) bool {
+func (w *dateWriter) mustKeepWords(k int) bool {
 	d := w.dates[k]
 	i, j := d.firstToken, d.firstToken+d.tokenCount
 	first, prev := w.tokens[i], w.tokenBefore(i, 1)
@@ -210,7 +210,7 @@ func (w *dateWriter) keepsWords(k int) bool {
 			!(k > 0 && w.dates[k-1].End+5 >= d.Start)
 	case first.class != "WEEKDAY":
 		return false
-	case w.tokenAfter(j) == "the" && j+1 < len(w.tokens) && digitAt(w.tokens[j+1].lower, 0):
+	case w.tokenAfter(j) == "the" && j+1 < len(w.tokens) && isDigitAt(w.tokens[j+1].lower, 0):
 		return true // "Tuesday the 5th"
 	}
 	return w.isRecurring(k-1) || w.isRecurring(k) || w.isRecurring(k+1)

@@ -5,7 +5,7 @@ import (
 )
 
 // IsTimeWord reports whether a word from [Words] refers to time: such as a day, a month, "ago" or "recently".
-func IsTime(word string) bool {
+func IsTimeWord(word string) bool {
 	switch dateClass(word) {
 	case "MONTH":
 		return word != "may" && word != "march"
@@ -21,6 +21,6 @@ var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier l
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
 // IsNumberWord reports whether a word from [Words] is a number, in digits or as a word.
-func IsNumber(word string) bool {
-	return digitAt(word, 0) || numberWords[word] != ""
+func IsNumberWord(word string) bool {
+	return isDigitAt(word, 0) || numberWords[word] != ""
 }

@@ -20,7 +20,7 @@ const (
 const MaxCorrectedWords = 8
 
 // SpellingCorrections returns corrections of a term of s: of the whole term or, if none is stored, of its word's
-// ending. stored has the corrections that isStored accepts. If stored is empty, inTables has the corrections to which
+// ending. stored has the corrections that isStored accepts. If stored is empty, isTableTerm has the corrections to which
 // the tables of this package give a class or a stored synonym. isStored must not keep its argument.
 func SpellingCorrections(s, term string, isStored func(term []byte) bool) (stored, inTables []string) {
 	addIfKnown := func(m []byte) {
@@ -62,7 +62,7 @@ func FirstWordWithTerm(s, term string) (word string) {
 // letter: two swapped letters, or one missing, extra or different letter. It skips very short and very long
 // terms and terms with other characters than a to z. The slice passed to yield is valid until yield returns.
 func EachCorrection(term string, yield func(correction []byte)) {
-	if mayBeMisspelt(term) && !inTables(term) {
+	if mayBeMisspelt(term) && !isTableTerm(term) {
 		eachEdit(term, 0, len(term) >= minLenForOther, yield)
 	}
 }
@@ -70,12 +70,12 @@ func EachCorrection(term string, yield func(correction []byte)) {
 // EachEndingCorrection calls yield with the possible terms of a word from [Words] whose typo near the end
 // prevents stemming ("paintign": "paint"). It may pass a term several times.
 func EachEndingCorrection(word string, yield func(term string)) {
-	if len(word) > minLenForSwap && mayBeMisspelt(word) && !inTables(Term(word)) {
-		eachEdit(word, max(0, len(word)-endingLetters), false, func(meant []byte) {
-			if !stemShortens(meant) {
+	if len(word) > minLenForSwap && mayBeMisspelt(word) && !isTableTerm(Term(word)) {
+		eachEdit(word, max(0, len(word)-endingLetters), false, func(corrected []byte) {
+			if !stemShortens(corrected) {
 				return
 			}
-			if t := computeTerm(string(meant)); t != "" {
+			if t := computeTerm(string(corrected)); t != "" {
 				yield(t)
 			}
 		})
@@ -102,7 +102,7 @@ func mayBeMisspelt(w string) bool {
 }
 
 // isTableTerm reports whether the tables contain a term, so that its spelling is correct.
-func inTables(term string) bool {
+func isTableTerm(term string) bool {
 	return Synonyms(term) != nil || ClassesOf(term)|ClassesNamed(term) != 0
 }
 

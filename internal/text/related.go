@@ -85,12 +85,12 @@ func ClassesOf(term string) Classes { return loadClassTables().byMember[term] }
 
 // IsPersonTerm reports whether a term from [Terms] names a person close to somebody: a relative, a partner, a
 // colleague or flatmate, or a pet.
-func IsPerson(term string) bool {
+func IsPersonTerm(term string) bool {
 	return ClassesOf(term)&ClosePersonClasses() != 0 || otherPersonTerms()[term]
 }
 
 // IsPersonWord is like [IsPersonTerm] for a word from [Words].
-func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
+func IsPersonWord(word string) bool { return IsPersonTerm(Term(word)) }
 
 // ClosePersonClasses returns the classes relative, partner and pet.
 func ClosePersonClasses() Classes { return closePersonClasses() }
@@ -119,7 +119,7 @@ func IsAboutAnother(content string) bool {
 	if possessiveIndex < 0 || possessiveIndex > 3 || slices.ContainsFunc(words, func(w string) bool { return w == "i" || w == "me" || w == "we" || w == "us" || w == "myself" }) {
 		return false
 	}
-	return slices.ContainsFunc(words[possessiveIndex+1:min(possessiveIndex+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
+	return slices.ContainsFunc(words[possessiveIndex+1:min(possessiveIndex+3, len(words))], func(w string) bool { return IsPersonTerm(Term(w)) })
 }
 
 // ClassesNamed returns the classes that a term from [Terms] asks for ("instrument": instruments).

@@ -15,7 +15,7 @@ func EstimateTokens(s string) int {
 			continue
 		}
 		if end := lettersEnd(s, i); end > i {
-			tokens += wordTokens(end - i)
+			tokens += wordTokenCount(end - i)
 			i = end
 			continue
 		}
@@ -39,7 +39,7 @@ func EstimateTokens(s string) int {
 
 // wordTokenCount returns the number of tokens of an English word with this number of letters. A common word of
 // any length is one token; a rare long word is split into pieces of about six letters.
-func wordTokens(letters int) int {
+func wordTokenCount(letters int) int {
 	if letters <= 9 {
 		return 1
 	}

@@ -22,7 +22,7 @@ func plainTokens(s string) int {
 			tokens, i = tokens+(end-i+2)/3, end
 		case english(r):
 			end := runEnd(s, i, english)
-			tokens, i = tokens+wordTokens(end-i), end
+			tokens, i = tokens+wordTokenCount(end-i), end
 		case unicode.IsLetter(r) || unicode.IsMark(r):
 			tokens, i = tokens+1, i+n
 		default:

@@ -120,7 +120,7 @@ func wordEnd(s string, i int) int {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if isWordRune(r) && !IsUnspacedScript(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
+		if isWordRune(r) && !IsUnspacedScript(r) || (r == '.' || r == ',') && isDigitAt(s, i-1) && isDigitAt(s, i+1) {
 			i += n
 			continue
 		}
@@ -129,7 +129,7 @@ func wordEnd(s string, i int) int {
 	return i
 }
 
-func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
+func isDigitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 
 // yieldParts yields a word and, for "n't" at the start of rest, the word "not". It returns the length of the
 // contraction in rest.

@@ -27,7 +27,7 @@ type Alignment struct {
 	FollowsKnownTurn bool // the new turns follow an answer that went through Loci, or a turn named by the client
 
 	tree         *tree
-	parent       int
+	parentIndex  int
 	nextIndex    int          // index in the conversation ([memory.Turn.Index]) for the turn after the parent
 	lastPosition TurnPosition // position of the turn before the answer; MessageIndex is not set
 }
@@ -50,9 +50,9 @@ func Align(turns []memory.Turn, r Request) Alignment {
 		return t.align(r, nil, noParent, 0)
 	}
 	parent := matches[len(matches)-1].turnIndex
-	proven := slices.ContainsFunc(matches, func(k match) bool { return wentThroughLoci(&t.turns[k.turnIndex]) })
-	if next := nextMessage(matches); next < len(r.history) {
-		if t.isSkipped(parent, r.messageAt(next).Role) || !(proven && r.areCurrent(next)) && t.anyHasRole(t.displacedTurns(t.pathTo(parent)), memory.RoleUser) {
+	proven := slices.ContainsFunc(matches, func(k messageMatch) bool { return wentThroughLoci(&t.turns[k.turnIndex]) })
+	if next := nextMessageIndex(matches); next < len(r.history) {
+		if t.isOmittedByClient(parent, r.messageAt(next).Role) || !(proven && r.areCurrent(next)) && t.anyHasRole(t.turnsReplacedBy(t.pathTo(parent)), memory.RoleUser) {
 			return t.align(r, matches, noParent, 0)
 		}
 	}
@@ -63,9 +63,9 @@ func Align(turns []memory.Turn, r Request) Alignment {
 
 // isOmittedByClient reports whether a client omitted the active turn after turnIndex to shorten the history, instead
 // of replacing it: the next message has another role than the turn.
-func (t *tree) isSkipped(turnIndex int, role memory.Role) bool {
-	return slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
+func (t *tree) isOmittedByClient(turnIndex int, role memory.Role) bool {
+	return slices.ContainsFunc(t.children[turnIndex+1], func(child int) bool {
+		return t.turns[child].Status == memory.Active && t.turns[child].Role != role
 	})
 }
 
@@ -79,7 +79,7 @@ const (
 
 // AlignAfter aligns a request whose client names its position: the messages from firstIndex on follow the turn with
 // the id afterID. They match only turns at that position. If the turn is missing, the result is that of [Align].
-func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Alignment {
+func AlignAfter(turns []memory.Turn, r Request, afterID string, firstIndex int) Alignment {
 	parent := noParent
 	if afterID != AtBeginning && afterID != AsOnlyBeginning {
 		if parent = slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == afterID }); parent < 0 {
@@ -88,7 +88,7 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 	}
 	t := newTree(turns)
 	t.replacesAllRoots = afterID == AsOnlyBeginning
-	next := sort.SearchInts(r.history, first)
+	next := sort.SearchInts(r.history, firstIndex)
 	matches := append(t.matchBackward(r, next-1, parent, 0), t.matchForward(parent, r, next)...)
 	if len(matches) > 0 {
 		parent = matches[len(matches)-1].turnIndex
@@ -100,15 +100,15 @@ func AlignAfter(turns []memory.Turn, r Request, afterID string, first int) Align
 
 // align returns the alignment for matches. The messages after the last match, or from firstIndex on if there is
 // no match, follow the turn parent.
-func (t *tree) align(r Request, matches []match, parent, first int) Alignment {
-	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parent: parent}
-	newMessages := r.history[first:]
+func (t *tree) align(r Request, matches []messageMatch, parent, firstIndex int) Alignment {
+	a := Alignment{TurnIDs: make([]string, len(r.messages)), ParentID: t.idOf(parent), tree: t, parentIndex: parent}
+	newMessages := r.history[firstIndex:]
 	for _, k := range matches {
 		a.TurnIDs[r.history[k.messageIndex]] = t.turns[k.turnIndex].ID
 		newMessages = r.history[k.messageIndex+1:]
 	}
-	a.placeNew(r, newMessages)
-	a.setMoves(t.pathTo(parent))
+	a.placeNewMessages(r, newMessages)
+	a.setMovedTurns(t.pathTo(parent))
 	return a
 }
 
@@ -124,16 +124,16 @@ func AlignStored(turns []memory.Turn, r Request, turnIDs []string) Alignment {
 		return Align(turns, r)
 	}
 	t := newTree(turns)
-	a := Alignment{TurnIDs: slices.Clone(turnIDs), ParentID: t.idOf(parent), tree: t, parent: parent}
-	a.placeNew(r, nil)
-	a.setMoves(t.pathTo(parent))
+	a := Alignment{TurnIDs: slices.Clone(turnIDs), ParentID: t.idOf(parent), tree: t, parentIndex: parent}
+	a.placeNewMessages(r, nil)
+	a.setMovedTurns(t.pathTo(parent))
 	return a
 }
 
 // Path returns the current branch from the first position that the request or its answer changes. newIDs
 // are the ids of the turns after the last match. Active turns of other roots stay.
 func (a Alignment) Path(newIDs ...string) *memory.Path {
-	t, path := a.tree, a.tree.pathTo(a.parent)
+	t, path := a.tree, a.tree.pathTo(a.parentIndex)
 	p := &memory.Path{From: a.nextIndex}
 	if back := slices.IndexFunc(path, func(i int) bool { return t.turns[i].Status == memory.Replaced }); back >= 0 {
 		p.From = t.turns[path[back]].Index
@@ -146,7 +146,7 @@ func (a Alignment) Path(newIDs ...string) *memory.Path {
 	}
 	p.Turns = append(p.Turns, newIDs...)
 	for _, i := range t.activeTurns {
-		if t.turns[i].Index >= p.From && (a.parent < 0 || t.roots[i] != t.roots[a.parent]) {
+		if t.turns[i].Index >= p.From && (a.parentIndex < 0 || t.roots[i] != t.roots[a.parentIndex]) {
 			p.Turns = append(p.Turns, t.turns[i].ID)
 		}
 	}
@@ -156,29 +156,29 @@ func (a Alignment) Path(newIDs ...string) *memory.Path {
 // UserContinued reports whether the user wrote something after the request, which an answer to the request
 // must not replace.
 func (a Alignment) UserContinued() bool {
-	return a.tree.anyHasRole(a.tree.displacedTurns(a.tree.pathTo(a.parent)), memory.RoleUser)
+	return a.tree.anyHasRole(a.tree.turnsReplacedBy(a.tree.pathTo(a.parentIndex)), memory.RoleUser)
 }
 
 // placeNewMessages assigns positions after the parent to the new messages, or only to the last maxNew. It sets
 // IsRetry if the last user message is not new.
-func (a *Alignment) placeNew(r Request, newMessages []int) {
+func (a *Alignment) placeNewMessages(r Request, newMessages []int) {
 	if last := chatapi.LastUser(r.messages); last >= 0 {
 		a.IsRetry = a.TurnIDs[last] != ""
 	}
-	a.nextIndex = a.tree.nextIndex(a.parent)
-	a.lastPosition = TurnPosition{TurnIndex: a.nextIndex - 1, Chain: a.tree.chainOf(a.parent)}
-	if before := len(r.history) - len(newMessages); a.parent == noParent && before > 0 && len(newMessages) > 0 {
+	a.nextIndex = a.tree.nextIndex(a.parentIndex)
+	a.lastPosition = TurnPosition{TurnIndex: a.nextIndex - 1, Chain: a.tree.chainOf(a.parentIndex)}
+	if before := len(r.history) - len(newMessages); a.parentIndex == noParent && before > 0 && len(newMessages) > 0 {
 		a.lastPosition.Chain = r.chains[before-1] // so that the chain identifies the answer's place in the request
 	}
 	if r.maxNew > 0 {
 		a.DroppedMessages = max(0, len(newMessages)-r.maxNew)
 	}
-	unanswered := r.firstUnanswered()
+	unanswered := r.firstUnansweredIndex()
 	for k, i := range newMessages {
 		a.lastPosition = TurnPosition{
 			MessageIndex: i,
 			TurnIndex:    a.lastPosition.TurnIndex + 1,
-			Chain:        Chain(a.lastPosition.Chain, r.messages[i].Digest),
+			Chain:        ChainHash(a.lastPosition.Chain, r.messages[i].Digest),
 			IsHistory:    i < unanswered,
 		}
 		if k >= a.DroppedMessages {
@@ -189,12 +189,12 @@ func (a *Alignment) placeNew(r Request, newMessages []int) {
 
 // setMovedTurns sets the turns that leave and rejoin the current branch; path is the branch of the request. A
 // request without new or replaced turns moves no turns before its answer arrives.
-func (a *Alignment) setMoves(path []int) {
+func (a *Alignment) setMovedTurns(path []int) {
 	rejoin := a.tree.replacedIDs(path...)
 	if len(a.NewTurns) == 0 && len(rejoin) == 0 {
 		return
 	}
-	a.LeavingIDs, a.RejoiningIDs = a.tree.idsOf(a.tree.displacedTurns(path)), rejoin
+	a.LeavingIDs, a.RejoiningIDs = a.tree.idsOf(a.tree.turnsReplacedBy(path)), rejoin
 }
 
 // AnswerPosition is the position of an answer in the conversation.
@@ -210,12 +210,12 @@ type AnswerPosition struct {
 // any other answer replaces the turns after its question. A caller that waited for the answer must call
 // [AlignStored] first, because of turns recorded while it waited.
 func (a Alignment) AlignAnswer(digest string) AnswerPosition {
-	r := AnswerPosition{TurnIndex: a.lastPosition.TurnIndex + 1, Chain: Chain(a.lastPosition.Chain, digest)}
+	r := AnswerPosition{TurnIndex: a.lastPosition.TurnIndex + 1, Chain: ChainHash(a.lastPosition.Chain, digest)}
 	if len(a.NewTurns) > 0 {
 		return r
 	}
-	path := a.tree.pathTo(a.parent)
-	if i := a.tree.childWithDigest(a.parent, digest); i >= 0 {
+	path := a.tree.pathTo(a.parentIndex)
+	if i := a.tree.childWithDigest(a.parentIndex, digest); i >= 0 {
 		r.StoredID = a.tree.turns[i].ID
 		if a.tree.turns[i].Status == memory.Active {
 			return r
@@ -223,7 +223,7 @@ func (a Alignment) AlignAnswer(digest string) AnswerPosition {
 		path = append(path, i)
 		r.RejoiningIDs = a.tree.replacedIDs(i)
 	}
-	for _, id := range a.tree.idsOf(a.tree.displacedTurns(path)) {
+	for _, id := range a.tree.idsOf(a.tree.turnsReplacedBy(path)) {
 		if !slices.Contains(a.LeavingIDs, id) {
 			r.LeavingIDs = append(r.LeavingIDs, id)
 		}

@@ -48,7 +48,7 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	if diff := cmp.Diff(all.NewTurns, last.NewTurns); diff != "" || last.ParentID != all.ParentID || last.branches() {
 		t.Errorf("with the last turns alone (-all +last):\n%s", diff)
 	}
-	if len(last.NewTurns) != 1 || last.NewTurns[0].TurnIndex != 6 || last.NewTurns[0].Chain != Chain(turns[5].Chain, msgs[4].Digest) {
+	if len(last.NewTurns) != 1 || last.NewTurns[0].TurnIndex != 6 || last.NewTurns[0].Chain != ChainHash(turns[5].Chain, msgs[4].Digest) {
 		t.Errorf("got new %+v, want one turn at place 6 after the stored ones", last.NewTurns)
 	}
 }
@@ -158,7 +158,7 @@ func TestNothingButSystemMessages(t *testing.T) {
 	if len(a.NewTurns) != 0 || a.ParentID != "" || a.IsRetry {
 		t.Errorf("got %+v, want nothing", a)
 	}
-	if r := a.AlignAnswer("x"); r.StoredID != "" || r.TurnIndex != 0 || r.Chain != Chain("", "x") {
+	if r := a.AlignAnswer("x"); r.StoredID != "" || r.TurnIndex != 0 || r.Chain != ChainHash("", "x") {
 		t.Errorf("answer: got %+v, want the first turn", r)
 	}
 	if got := ChooseConversation([]Candidate{{}}, NewRequest(messages("S Be kind."), 0), newWorld().now); got != -1 {

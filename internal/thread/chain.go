@@ -14,7 +14,7 @@ import (
 
 // ChainHash returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
 // none) and the digest of the last message. Equal paths have equal chains in all conversations.
-func Chain(parent, digest string) string {
+func ChainHash(parent, digest string) string {
 	var buffer [128]byte
 	sum := sha256.Sum256(append(append(append(buffer[:0], parent...), '/'), digest...))
 	return string(hex.AppendEncode(buffer[:0], sum[:16]))

@@ -51,13 +51,13 @@ type matchRating struct {
 	replacesUser       bool // the request would replace words of the user
 	hasNewReplacement  bool // the request has new messages in place of the replaced words
 	isRecent           bool
-	updated            time.Time
+	updatedAt          time.Time
 	id                 string
 }
 
 func rateMatch(c Candidate, r Request) matchRating {
 	t := newTree(c.Turns)
-	f := matchRating{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
+	f := matchRating{updatedAt: c.Conversation.UpdatedAt, id: c.Conversation.ID}
 	matches := t.matchPrefix(r)
 	if len(matches) == 0 {
 		return f
@@ -73,11 +73,11 @@ func rateMatch(c Candidate, r Request) matchRating {
 			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}
 	}
-	f.sharedCount, f.endsWithUser = nextMessage(matches), t.turns[matches[len(matches)-1].turnIndex].Role == memory.RoleUser
-	f.coversConversation = f.sharedCount < len(r.history) && len(t.displacedTurns(t.pathTo(matches[len(matches)-1].turnIndex))) == 0
+	f.sharedCount, f.endsWithUser = nextMessageIndex(matches), t.turns[matches[len(matches)-1].turnIndex].Role == memory.RoleUser
+	f.coversConversation = f.sharedCount < len(r.history) && len(t.turnsReplacedBy(t.pathTo(matches[len(matches)-1].turnIndex))) == 0
 	matches = t.matchRequest(r)
-	f.replacesUser = t.anyHasRole(t.displacedTurns(t.pathTo(matches[len(matches)-1].turnIndex)), memory.RoleUser)
-	f.hasNewReplacement = r.areCurrent(nextMessage(matches))
+	f.replacesUser = t.anyHasRole(t.turnsReplacedBy(t.pathTo(matches[len(matches)-1].turnIndex)), memory.RoleUser)
+	f.hasNewReplacement = r.areCurrent(nextMessageIndex(matches))
 	return f
 }
 
@@ -97,7 +97,7 @@ func (f matchRating) isContinuation(r Request) bool {
 
 func (f matchRating) compare(other matchRating) int {
 	return cmp.Or(cmp.Compare(f.lastAnswer, other.lastAnswer), cmp.Compare(boolToInt(f.isRetry), boolToInt(other.isRetry)),
-		cmp.Compare(boolToInt(f.coversConversation), boolToInt(other.coversConversation)), cmp.Compare(f.sharedCount, other.sharedCount), f.updated.Compare(other.updated), cmp.Compare(other.id, f.id))
+		cmp.Compare(boolToInt(f.coversConversation), boolToInt(other.coversConversation)), cmp.Compare(f.sharedCount, other.sharedCount), f.updatedAt.Compare(other.updatedAt), cmp.Compare(other.id, f.id))
 }
 
 func boolToInt(b bool) int {

@@ -11,7 +11,7 @@ import (
 const maxAnswerLookups = 8
 
 // messageMatch is a message of a request with its stored turn.
-type match struct {
+type messageMatch struct {
 	messageIndex int // index in the request's history (see [historyIndexes])
 	turnIndex    int
 }
@@ -19,9 +19,9 @@ type match struct {
 // matchRequest returns the messages that the tree contains, in order. The request continues after the last match. The
 // matches are a shared beginning and the messages around the last active answer, because a client may omit or
 // summarize earlier messages.
-func (t *tree) matchRequest(r Request) []match {
+func (t *tree) matchRequest(r Request) []messageMatch {
 	matches := t.matchPrefix(r)
-	from, after := nextMessage(matches), -1
+	from, after := nextMessageIndex(matches), -1
 	if len(matches) > 0 {
 		after = t.turns[matches[len(matches)-1].turnIndex].Index
 	}
@@ -33,7 +33,7 @@ func (t *tree) matchRequest(r Request) []match {
 }
 
 // nextMessageIndex returns the index of the message after the matches.
-func nextMessage(matches []match) int {
+func nextMessageIndex(matches []messageMatch) int {
 	if len(matches) == 0 {
 		return 0
 	}
@@ -42,7 +42,7 @@ func nextMessage(matches []match) int {
 
 // matchPrefix returns the longest beginning of the request that ends at a stored turn. A single message matches
 // only as a retry without an answer. If tool steps follow message 0, only message 0 is compared.
-func (t *tree) matchPrefix(r Request) []match {
+func (t *tree) matchPrefix(r Request) []messageMatch {
 	alone := r.OnlyMessageIndex() >= 0
 	if alone && !r.DeclaredRetry {
 		return nil
@@ -65,16 +65,16 @@ func (t *tree) matchPrefix(r Request) []match {
 		if alone && len(t.children[best+1]) > 0 { // the turn already has an answer, so this is no retry
 			return nil
 		}
-		var matches []match
+		var matches []messageMatch
 		for _, n := range slices.Backward(t.pathTo(best)) {
 			for ; i >= 0 && r.chains[i] != t.turns[n].Chain; i-- {
 			}
 			if i >= 0 {
-				matches = append(matches, match{i, n})
+				matches = append(matches, messageMatch{i, n})
 			}
 		}
 		slices.Reverse(matches)
-		return append(matches, t.matchForward(best, r, nextMessage(matches))...)
+		return append(matches, t.matchForward(best, r, nextMessageIndex(matches))...)
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func (t *tree) matchPrefix(r Request) []match {
 // lastActiveAnswer returns the last answer, among the messages from firstIndex on, that is an active turn with an
 // index higher than afterIndex. turnIndex is negative if there is no such answer. An answer with a common text
 // must match with its previous message or be message 0. If turns follow, the answer must have gone through Loci.
-func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex, turnIndex int) {
-	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnswerLookups; i-- {
+func (t *tree) lastActiveAnswer(r Request, firstIndex, afterIndex int) (messageIndex, turnIndex int) {
+	for i, tries := len(r.history)-1, 0; i >= firstIndex && tries < maxAnswerLookups; i-- {
 		if r.messageAt(i).Role != memory.RoleAssistant {
 			continue
 		}
@@ -96,7 +96,7 @@ func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex,
 			isLast := t.isLastActive(n, r, i+1)
 			isDistinctive := !isCommonText(r.messageAt(i).Text)
 			if p := t.parents[n]; p >= 0 && i > 0 && t.hasDigest(p, r.messageAt(i-1).Digest) {
-				if isLast && first == 0 || (isLast || wentThroughLoci(&t.turns[n])) && (isDistinctive || !isCommonText(r.messageAt(i-1).Text)) {
+				if isLast && firstIndex == 0 || (isLast || wentThroughLoci(&t.turns[n])) && (isDistinctive || !isCommonText(r.messageAt(i-1).Text)) {
 					return i, n
 				}
 			}
@@ -114,29 +114,29 @@ func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (messageIndex,
 // isLastActive reports whether no active turn follows the given turn, except the turn of message nextMessageIndex,
 // which an earlier attempt may have stored.
 func (t *tree) isLastActive(turnIndex int, r Request, nextMessageIndex int) bool {
-	return !slices.ContainsFunc(t.children[turnIndex+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && (nextMessageIndex >= len(r.history) || !t.hasDigest(kid, r.messageAt(nextMessageIndex).Digest))
+	return !slices.ContainsFunc(t.children[turnIndex+1], func(child int) bool {
+		return t.turns[child].Status == memory.Active && (nextMessageIndex >= len(r.history) || !t.hasDigest(child, r.messageAt(nextMessageIndex).Digest))
 	})
 }
 
 // matchBackward matches messages with a turn and its ancestors, from messageIndex backwards to firstIndex.
-func (t *tree) matchBackward(r Request, messageIndex, turnIndex, first int) []match {
-	var matches []match
-	for i := messageIndex; i >= first && turnIndex >= 0 && t.hasDigest(turnIndex, r.messageAt(i).Digest); i-- {
-		matches = append([]match{{i, turnIndex}}, matches...)
+func (t *tree) matchBackward(r Request, messageIndex, turnIndex, firstIndex int) []messageMatch {
+	var matches []messageMatch
+	for i := messageIndex; i >= firstIndex && turnIndex >= 0 && t.hasDigest(turnIndex, r.messageAt(i).Digest); i-- {
+		matches = append([]messageMatch{{i, turnIndex}}, matches...)
 		turnIndex = t.parents[turnIndex]
 	}
 	return matches
 }
 
 // matchForward matches the messages from messageIndex with the descendants of a turn, as far as they are stored.
-func (t *tree) matchForward(turnIndex int, r Request, messageIndex int) []match {
-	var matches []match
+func (t *tree) matchForward(turnIndex int, r Request, messageIndex int) []messageMatch {
+	var matches []messageMatch
 	for i := messageIndex; i < len(r.history); i++ {
 		if turnIndex = t.childWithDigest(turnIndex, r.messageAt(i).Digest); turnIndex < 0 {
 			break
 		}
-		matches = append(matches, match{i, turnIndex})
+		matches = append(matches, messageMatch{i, turnIndex})
 	}
 	return matches
 }
@@ -154,7 +154,7 @@ func (t *tree) childWithDigest(turnIndex int, digest string) int {
 // hasDigest reports whether a turn's message has this digest. It returns false if the turn's parent is not loaded.
 func (t *tree) hasDigest(turnIndex int, digest string) bool {
 	parent := t.parents[turnIndex]
-	return parent != notLoaded && Chain(t.chainOf(parent), digest) == t.turns[turnIndex].Chain
+	return parent != notLoaded && ChainHash(t.chainOf(parent), digest) == t.turns[turnIndex].Chain
 }
 
 // wentThroughLoci reports whether a turn is an answer that Loci received from a model, instead of an answer

@@ -224,7 +224,7 @@ func FuzzAlign(f *testing.F) {
 		for i, b := range stored {
 			turns = append(turns, memory.Turn{
 				ID: fmt.Sprint(i), Parent: fmt.Sprint(int(b>>4) - 1), Index: int(b & 7), Role: roles[b%3],
-				Chain: Chain("", fmt.Sprint(b&3)), Content: fmt.Sprint(b),
+				Chain: ChainHash("", fmt.Sprint(b&3)), Content: fmt.Sprint(b),
 				Status: []memory.Status{memory.Active, memory.Replaced, memory.Retired}[i%3],
 			})
 			if b>>4 == 0 {

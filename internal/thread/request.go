@@ -9,11 +9,11 @@ import (
 
 // Request holds the messages of a request, parsed once.
 type Request struct {
-	messages     []chatapi.Message
-	history      []int    // indexes of the messages that belong to the conversation
-	chains       []string // chain hash of the path to each message of history
-	maxNew       int      // maximum number of new messages to store; 0 means all
-	firstCurrent int      // index of the first current message (see [firstCurrentIndex])
+	messages          []chatapi.Message
+	history           []int    // indexes of the messages that belong to the conversation
+	chains            []string // chain hash of the path to each message of history
+	maxNew            int      // maximum number of new messages to store; 0 means all
+	firstCurrentIndex int      // index of the first current message (see [firstCurrentIndex])
 
 	// DeclaredRetry is set if the client declares the request a retry.
 	DeclaredRetry bool
@@ -26,11 +26,11 @@ type Request struct {
 // NewRequest parses messages, which must not change while the request is in use. If more than maxNew messages
 // are new, only the last maxNew are stored; 0 means all.
 func NewRequest(msgs []chatapi.Message, maxNew int) Request {
-	r := Request{messages: msgs, history: historyIndexes(msgs), maxNew: maxNew, firstCurrent: firstCurrent(msgs)}
+	r := Request{messages: msgs, history: historyIndexes(msgs), maxNew: maxNew, firstCurrentIndex: firstCurrentIndex(msgs)}
 	r.chains = make([]string, 0, len(r.history))
 	chain := ""
 	for _, i := range r.history {
-		chain = cmp.Or(msgs[i].Chain, Chain(chain, msgs[i].Digest))
+		chain = cmp.Or(msgs[i].Chain, ChainHash(chain, msgs[i].Digest))
 		r.chains = append(r.chains, chain)
 	}
 	return r
@@ -38,20 +38,20 @@ func NewRequest(msgs []chatapi.Message, maxNew int) Request {
 
 // Chains returns, for each message except system messages, the chain hash of the path to the message. If the
 // request exceeds maxNew, it returns only the last maxNew chains.
-func (r Request) Chains() []string { return r.lastMaxNew(r.chains) }
+func (r Request) Chains() []string { return r.lastNewChains(r.chains) }
 
 // AnswerChains returns the chains of the request's last answer and later messages, or nil without an answer.
 // A conversation with such a chain takes precedence, so that other chains need no look-up.
 func (r Request) AnswerChains() []string {
 	for i := len(r.history) - 1; i >= 0; i-- {
 		if r.messageAt(i).Role == memory.RoleAssistant {
-			return r.lastMaxNew(r.chains[i:])
+			return r.lastNewChains(r.chains[i:])
 		}
 	}
 	return nil
 }
 
-func (r Request) lastMaxNew(chains []string) []string {
+func (r Request) lastNewChains(chains []string) []string {
 	if r.maxNew > 0 && len(chains) > r.maxNew {
 		return chains[len(chains)-r.maxNew:]
 	}
@@ -72,14 +72,14 @@ func (r Request) messageAt(i int) *chatapi.Message { return &r.messages[r.histor
 
 // areCurrent reports whether the messages from firstIndex on are current: the last user message and the tool
 // steps after it.
-func (r Request) areCurrent(first int) bool {
-	return first < len(r.history) && r.history[first] >= r.firstCurrent
+func (r Request) areCurrent(firstIndex int) bool {
+	return firstIndex < len(r.history) && r.history[firstIndex] >= r.firstCurrentIndex
 }
 
 // firstCurrentIndex returns the index of the first current message, the last user message. It returns len(msgs)
 // if a system message follows the answer to that message. (The client opencode, for example, asks its model to
 // continue after a summary.)
-func firstCurrent(msgs []chatapi.Message) int {
+func firstCurrentIndex(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)
 	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
 		if msgs[i].Role == memory.RoleAssistant && !msgs[i].ToolCalls && msgs[i+1].Role == memory.RoleSystem {
@@ -91,8 +91,8 @@ func firstCurrent(msgs []chatapi.Message) int {
 
 // firstUnansweredIndex returns the index of the first user message after the last answer. Some clients split one
 // message into several messages.
-func (r Request) firstUnanswered() int {
-	from := r.firstCurrent
+func (r Request) firstUnansweredIndex() int {
+	from := r.firstCurrentIndex
 	for from > 0 && from < len(r.messages) && (r.messages[from-1].Role == memory.RoleUser || r.messages[from-1].Role == memory.RoleSystem) {
 		from--
 	}

@@ -134,7 +134,7 @@ func (t *tree) idOf(i int) string {
 
 // turnsReplacedBy returns the active turns that a path replaces, in the order of the conversation: turns outside
 // the path, of the path's root or, with replacesAllRoots, of any root.
-func (t *tree) displacedTurns(path []int) []int {
+func (t *tree) turnsReplacedBy(path []int) []int {
 	if len(path) == 0 && !t.replacesAllRoots {
 		return nil
 	}

@@ -248,7 +248,7 @@ func messages(s string) []chatapi.Message {
 
 // regenerates reports whether the last user message is stored and has an answer.
 func (a Alignment) regenerates() bool {
-	return a.IsRetry && len(a.NewTurns) == 0 && a.tree.anyHasRole(a.tree.children[a.parent+1], memory.RoleAssistant)
+	return a.IsRetry && len(a.NewTurns) == 0 && a.tree.anyHasRole(a.tree.children[a.parentIndex+1], memory.RoleAssistant)
 }
 
 // branches reports whether the request leaves the current path.

@@ -101,10 +101,10 @@ func (t *Tracer) Close() error {
 
 // Chat is the trace of a chat. The methods of a nil *Chat do nothing.
 type Chat struct {
-	tracer   *Tracer
-	root     trace.Span
-	upstream trace.Span // span of the request to the upstream; nil if no request is in progress
-	owner    memory.Owner
+	tracer       *Tracer
+	rootSpan     trace.Span
+	upstreamSpan trace.Span // span of the request to the upstream; nil if no request is in progress
+	owner        memory.Owner
 }
 
 // StartChat begins the trace of a chat.
@@ -115,12 +115,12 @@ func (t *Tracer) StartChat(r *http.Request, startedAt time.Time, path, requestID
 	ctx := t.propagator.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
 	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(startedAt),
 		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", requestID)))
-	return &Chat{tracer: t, root: root}
+	return &Chat{tracer: t, rootSpan: root}
 }
 
 // addSpan adds a finished span to the chat's trace.
 func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attribute.KeyValue) {
-	_, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(startedAt), trace.WithAttributes(attrs...))
+	_, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.rootSpan), name, trace.WithTimestamp(startedAt), trace.WithAttributes(attrs...))
 	span.End(trace.WithTimestamp(endedAt))
 }
 
@@ -131,7 +131,7 @@ func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, p
 		return
 	}
 	c.owner = owner
-	c.root.SetAttributes(semconv.UserID(owner.Name()))
+	c.rootSpan.SetAttributes(semconv.UserID(owner.Name()))
 	if !placedAt.IsZero() {
 		c.linkConversation(conversationID)
 		c.addSpan("place", startedAt, placedAt)
@@ -142,8 +142,8 @@ func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, p
 // linkConversation makes later learning from the conversation part of this trace.
 func (c *Chat) linkConversation(id string) {
 	if id != "" {
-		c.root.SetAttributes(semconv.GenAIConversationID(id))
-		c.tracer.lastTraces.Set(conversationKey{c.owner, id}, c.root.SpanContext())
+		c.rootSpan.SetAttributes(semconv.GenAIConversationID(id))
+		c.tracer.lastTraces.Set(conversationKey{c.owner, id}, c.rootSpan.SpanContext())
 	}
 }
 
@@ -152,20 +152,20 @@ func (c *Chat) StartUpstream(h http.Header, startedAt time.Time, model, provider
 	if c == nil {
 		return
 	}
-	ctx, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(startedAt),
+	ctx, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.rootSpan), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(startedAt),
 		trace.WithAttributes(semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(provider), semconv.GenAIRequestModel(model)))
 	c.tracer.propagator.Inject(ctx, propagation.HeaderCarrier(h))
-	c.upstream = span
+	c.upstreamSpan = span
 }
 
 // RecordTry adds an event for one try of the request to the upstream; status 0 means that the upstream did
 // not answer.
-func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
-	if c == nil || c.upstream == nil {
+func (c *Chat) RecordTry(startedAt time.Time, duration time.Duration, status int) {
+	if c == nil || c.upstreamSpan == nil {
 		return
 	}
-	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(startedAt.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
-	c.upstream.SetAttributes(semconv.HTTPResponseStatusCode(status))
+	c.upstreamSpan.AddEvent("loci.upstream.answered", trace.WithTimestamp(startedAt.Add(duration)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
+	c.upstreamSpan.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	errorType := "unavailable"
 	if status != 0 {
 		errorType = strconv.Itoa(status)
@@ -173,29 +173,29 @@ func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
 	code := codes.Ok
 	if status == 0 || status >= http.StatusBadRequest {
 		code = codes.Error
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(errorType))
+		c.upstreamSpan.SetAttributes(semconv.ErrorTypeKey.String(errorType))
 	}
-	c.upstream.SetStatus(code, "")
+	c.upstreamSpan.SetStatus(code, "")
 }
 
 // EndUpstream ends the span of StartUpstream; id and model are from the upstream's answer.
 func (c *Chat) EndUpstream(endedAt time.Time, id, model, finishReason string, inputTokens, outputTokens int) {
-	if c == nil || c.upstream == nil {
+	if c == nil || c.upstreamSpan == nil {
 		return
 	}
 	for _, a := range []attribute.KeyValue{semconv.GenAIResponseID(id), semconv.GenAIResponseModel(model)} {
 		if a.Value.AsString() != "" {
-			c.upstream.SetAttributes(a)
+			c.upstreamSpan.SetAttributes(a)
 		}
 	}
 	if finishReason != "" {
-		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finishReason))
+		c.upstreamSpan.SetAttributes(semconv.GenAIResponseFinishReasons(finishReason))
 	}
 	if inputTokens+outputTokens > 0 {
-		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(inputTokens), semconv.GenAIUsageOutputTokens(outputTokens))
+		c.upstreamSpan.SetAttributes(semconv.GenAIUsageInputTokens(inputTokens), semconv.GenAIUsageOutputTokens(outputTokens))
 	}
-	c.upstream.End(trace.WithTimestamp(endedAt))
-	c.upstream = nil
+	c.upstreamSpan.End(trace.WithTimestamp(endedAt))
+	c.upstreamSpan = nil
 }
 
 // AddRecord adds a span named record; conversationID is "" if nothing was stored.
@@ -210,7 +210,7 @@ func (c *Chat) AddRecord(startedAt, endedAt time.Time, conversationID string) {
 func (c *Chat) End(endedAt time.Time) {
 	if c != nil {
 		c.EndUpstream(endedAt, "", "", "", 0, 0)
-		c.root.End(trace.WithTimestamp(endedAt))
+		c.rootSpan.End(trace.WithTimestamp(endedAt))
 	}
 }
 

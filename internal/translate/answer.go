@@ -203,11 +203,11 @@ func (c *Exchange) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 // after the first call are written at the end.
 type Stream struct {
 	writer
-	events chatapi.Events
-	answer answer
-	output []byte
-	begun  bool
-	ended  bool
+	events      chatapi.Events
+	answer      answer
+	output      []byte
+	streamBegun bool
+	streamEnded bool
 
 	blockIndex   int  // index of the current part, which is being written
 	blockBegun   bool // the beginning of the current part was written
@@ -227,16 +227,16 @@ func (s *Stream) Write(p []byte) []byte {
 func (s *Stream) End() (rest []byte, complete bool) {
 	s.output = s.output[:0]
 	s.events.Flush(s.readEvent)
-	if !s.ended && s.answer.finishReason != "" {
+	if !s.streamEnded && s.answer.finishReason != "" {
 		s.endStream()
 	}
-	return s.output, s.ended
+	return s.output, s.streamEnded
 }
 
 func (s *Stream) readEvent(data []byte) {
 	var c chunk
 	switch {
-	case s.ended:
+	case s.streamEnded:
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.endStream()
 	case json.Unmarshal(data, &c) != nil: // unreadable events are skipped
@@ -253,20 +253,20 @@ func (s *Stream) readEvent(data []byte) {
 }
 
 func (s *Stream) endWithMessage(message string) {
-	s.ended = true
+	s.streamEnded = true
 	s.output = append(s.output, s.writer.endWithError(message)...)
 }
 
 func (s *Stream) endStream() {
 	s.writeBlocks(true)
-	s.ended = true
+	s.streamEnded = true
 	s.output = append(s.output, s.closeStream(&s.answer)...)
 }
 
 // writeBlocks writes all received text, except parts after the first call unless final is true.
 func (s *Stream) writeBlocks(final bool) {
-	if !s.begun {
-		s.begun = true
+	if !s.streamBegun {
+		s.streamBegun = true
 		s.output = append(s.output, s.startStream(&s.answer)...)
 	}
 	for ; s.blockIndex < len(s.answer.blocks); s.blockIndex++ {

@@ -100,7 +100,7 @@ func (w *responsesWriter) callIDPrefix() string { return w.id }
 // item returns the n-th item of the answer with the given text and status.
 func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outputItem {
 	if b.isCall {
-		name := w.nameOf(b)
+		name := w.toolNameOf(b)
 		return outputItem{ID: w.itemID(n, b), Type: "function_call", Status: status, CallID: b.id, Name: name.name, Namespace: name.namespace, Arguments: &text}
 	}
 	parts := []outputText{}
@@ -111,7 +111,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 }
 
 // toolNameOf returns the name by which the client knows a called function.
-func (w *responsesWriter) nameOf(b *outputBlock) toolName {
+func (w *responsesWriter) toolNameOf(b *outputBlock) toolName {
 	if name, ok := w.namespacedTools[b.name]; ok {
 		return name
 	}
@@ -209,7 +209,7 @@ func (w *responsesWriter) endBlock(n int, b *outputBlock) []byte {
 	item := w.item(n, b, "completed", text)
 	done := responseEvent{Type: "response.output_item.done", OutputIndex: &n, Item: &item}
 	if b.isCall {
-		return w.encodeEvents(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, OutputIndex: &n, Name: w.nameOf(b).name, Arguments: &text}, done)
+		return w.encodeEvents(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, OutputIndex: &n, Name: w.toolNameOf(b).name, Arguments: &text}, done)
 	}
 	return w.encodeEvents(
 		responseEvent{Type: "response.output_text.done", ItemID: item.ID, OutputIndex: &n, ContentIndex: new(int), Text: &text, Logprobs: &[]string{}},

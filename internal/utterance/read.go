@@ -12,7 +12,7 @@ import (
 
 // ParsedMessage has a user's own words without other texts of a message. The parser recognises common forms:
 // labels, instructions about a text, fences, XML elements, quotations, mails, transcripts.
-type Message struct {
+type ParsedMessage struct {
 	OwnText         string // the message, in which spaces replace other people's texts and instructions about these texts
 	OwnTextAndTasks string // OwnText, with instructions about other people's texts and with questions after such a text
 	// MayBeWrong is set if only an instruction separates the person's words from a text, so that the separation
@@ -26,22 +26,22 @@ const maxReadBytes = 64 << 10
 // ParseMessage separates the parts of a user's message. foreign has ranges that certainly come from others. If in
 // doubt, text counts as foreign: an unclosed element extends to the end, and an element ends at its last closing tag,
 // so that a document in the element cannot end it early.
-func ParseMessage(message string, foreign memory.Ranges) Message {
+func ParseMessage(message string, foreign memory.Ranges) ParsedMessage {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
-		return Message{OwnText: message, OwnTextAndTasks: message}
+		return ParsedMessage{OwnText: message, OwnTextAndTasks: message}
 	}
 	r := messageReader{message: message, remaining: []byte(message)}
 	for start, end := range foreign.Within(len(message)) {
-		r.cut(start, end)
+		r.cutRange(start, end)
 	}
 	if len(message) > maxReadBytes {
-		r.cut(maxReadBytes/2, len(message)-maxReadBytes/2)
+		r.cutRange(maxReadBytes/2, len(message)-maxReadBytes/2)
 	}
 	for _, step := range []func(*messageReader){(*messageReader).cutFences, (*messageReader).cutElements, (*messageReader).cutMachineText, (*messageReader).cutMails, (*messageReader).cutSections, (*messageReader).cutPastedLines, (*messageReader).cutTranscripts, (*messageReader).cutQuotations} {
 		r.stepStart = string(r.remaining)
 		step(&r)
 	}
-	u := Message{OwnText: string(r.remaining), MayBeWrong: r.mayBeWrong}
+	u := ParsedMessage{OwnText: string(r.remaining), MayBeWrong: r.mayBeWrong}
 	for start, end := range r.instructions.Within(len(message)) {
 		copy(r.remaining[start:end], message[start:end])
 	}
@@ -121,7 +121,7 @@ type messageReader struct {
 }
 
 // cutRange blanks a part of the message in all results.
-func (r *messageReader) cut(from, to int) {
+func (r *messageReader) cutRange(from, to int) {
 	for i := from; i < to; i++ {
 		if c := r.remaining[i]; c != '\n' && c != '\r' {
 			r.remaining[i] = ' '
@@ -132,7 +132,7 @@ func (r *messageReader) cut(from, to int) {
 // cutInstruction blanks an instruction in [ParsedMessage.OwnText], but not in [ParsedMessage.OwnTextAndTasks].
 func (r *messageReader) cutInstruction(from, to int) {
 	r.instructions = r.instructions.With(from, to)
-	r.cut(from, to)
+	r.cutRange(from, to)
 }
 
 // line is a line of the message without surrounding white space. start is its offset.
@@ -141,7 +141,7 @@ type line struct {
 	start int
 }
 
-func (l line) end() int { return l.start + len(l.text) }
+func (l line) endOffset() int { return l.start + len(l.text) }
 
 // beginsText and endsText report whether the line begins or ends a pasted text. hasFilePath reports whether the
 // line is a heading with a file's path, and isRule whether it is a horizontal rule.
@@ -174,16 +174,16 @@ func (r *messageReader) cutFences() {
 		switch {
 		case mark == "" && (strings.HasPrefix(l.text, "```") || strings.HasPrefix(l.text, "~~~")):
 			if open, mark = l.start, l.text[:3]; strings.Count(l.text, mark) > 1 {
-				r.cut(l.start, l.end())
+				r.cutRange(l.start, l.endOffset())
 				mark = ""
 			}
 		case mark != "" && strings.HasPrefix(l.text, mark):
-			r.cut(open, l.end())
+			r.cutRange(open, l.endOffset())
 			mark = ""
 		}
 	}
 	if mark != "" {
-		r.cut(open, len(r.remaining))
+		r.cutRange(open, len(r.remaining))
 	}
 	for _, quotes := range []string{`"""`, `'''`} {
 		if i := strings.Index(r.stepStart, quotes); i >= 0 {
@@ -191,7 +191,7 @@ func (r *messageReader) cutFences() {
 			if j := strings.LastIndex(r.stepStart, quotes); j > i {
 				end = j + len(quotes)
 			}
-			r.cut(i, end)
+			r.cutRange(i, end)
 		}
 	}
 }
@@ -211,17 +211,17 @@ func (r *messageReader) cutElements() {
 	eachElement(r.stepStart, func(e element) (next int) {
 		switch {
 		case personElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.closing.end > 0: // only the content of this element is from the person
-			r.cut(0, e.end)
-			r.cut(e.closing.start, len(r.remaining))
+			r.cutRange(0, e.end)
+			r.cutRange(e.closing.start, len(r.remaining))
 			return len(r.remaining)
 		case personElements.Has(e.name):
-			r.cut(e.start, e.end)
-			r.cut(e.closing.start, e.closing.end)
+			r.cutRange(e.start, e.end)
+			r.cutRange(e.closing.start, e.closing.end)
 			return e.end
 		case e.closing.end == 0 && (textElements.Has(e.name) || strings.Contains(e.name, "_")):
 			e.closing.end = len(r.remaining)
 		}
-		r.cut(e.start, max(e.start, e.closing.end))
+		r.cutRange(e.start, max(e.start, e.closing.end))
 		return max(e.end, e.closing.end)
 	})
 }
@@ -375,25 +375,25 @@ func (r *messageReader) cutSections() {
 			isInText, nextIsText = isInText || nextIsText, false
 			continue
 		}
-		last := strings.TrimSpace(r.stepStart[l.end():]) == ""
+		last := strings.TrimSpace(r.stepStart[l.endOffset():]) == ""
 		k, n := labelOf(l.text)
 		switch {
 		case isInText && (l.isRule() || l.endsText()):
-			r.cut(l.start, l.end())
+			r.cutRange(l.start, l.endOffset())
 			isInText = false
 			continue
 		case isInText && i >= lastBlock && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithInstruction(l) || continuation.MatchString(l.text)):
 			return // the person's words continue here
 		case isInText:
-			r.cut(l.start, l.end())
+			r.cutRange(l.start, l.endOffset())
 			continue
 		case l.beginsText(), l.hasFilePath(), k == otherTextLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !firstPersonStart.MatchString(strings.TrimSpace(l.text[n:]))):
-			r.cut(l.start, l.end())
-			isInText = !r.isCutAfter(l.end())
+			r.cutRange(l.start, l.endOffset())
+			isInText = !r.isCutAfter(l.endOffset())
 			continue
 		case l.isRule() && len(l.text) >= minRuleLength:
 			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= minRuleLength }); j >= 0 {
-				r.cut(l.start, lines[i+1+j].start)
+				r.cutRange(l.start, lines[i+1+j].start)
 				for k := i + 1; k < i+1+j; k++ {
 					lines[k].text = ""
 				}
@@ -403,7 +403,7 @@ func (r *messageReader) cutSections() {
 		switch at, from, back := r.findIntroduction(l, last, i > 0 && (i == lastBlock || last)); {
 		case at < 0:
 		case back: // an instruction that follows its text
-			r.cut(0, at)
+			r.cutRange(0, at)
 			r.cutInstruction(at, from)
 			r.mayBeWrong = true
 			return
@@ -412,8 +412,8 @@ func (r *messageReader) cutSections() {
 			if r.mayBeWrong = true; r.isCutAfter(from) {
 				continue
 			}
-			if nextIsText = strings.TrimSpace(r.stepStart[from:l.end()]) != "" && r.stepStart[from-1] != ':'; !nextIsText {
-				r.cut(from, l.end())
+			if nextIsText = strings.TrimSpace(r.stepStart[from:l.endOffset()]) != "" && r.stepStart[from-1] != ':'; !nextIsText {
+				r.cutRange(from, l.endOffset())
 				isInText = true
 			}
 		}
@@ -436,9 +436,9 @@ func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (
 	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
 		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
 		case rest == "":
-			return l.start + m[0], l.end(), false
+			return l.start + m[0], l.endOffset(), false
 		case rest[0] != '"': // cutQuotations cuts the text after a quotation mark
-			r.cut(l.start+strings.LastIndexAny(l.text[:m[0]], ".!?")+1, l.end())
+			r.cutRange(l.start+strings.LastIndexAny(l.text[:m[0]], ".!?")+1, l.endOffset())
 			return -1, 0, false
 		}
 	}
@@ -452,13 +452,13 @@ func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (
 			return l.start + o.start, l.start + o.end, false
 		case inLastBlock && o.beginsLine && (o.concernsText() || replyWords.Has(o.verb)) && !introducingVerbs.Has(o.verb) && len(strings.Fields(o.text)) <= maxInstructionWords:
 			return l.start, l.start + o.end, true
-		case !colon && o.concernsText() && rest != "" && strings.Contains(r.stepStart[l.end():], "\n\n"):
+		case !colon && o.concernsText() && rest != "" && strings.Contains(r.stepStart[l.endOffset():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
 		}
 	}
 	if colons && !isLastLine && introductionEnd.MatchString(l.text) && !aboutUser.MatchString(l.text) {
 		start := strings.LastIndexAny(strings.TrimRight(l.text, ":： ."), ".!?") + 1
-		return l.start + start, l.end(), false
+		return l.start + start, l.endOffset(), false
 	}
 	return -1, 0, false
 }
@@ -480,7 +480,7 @@ func (r *messageReader) keepLastSection(lines []line) bool {
 			switch k, n := labelOf(l.text); {
 			case k == want && (k == ownTextLabel || n == len(l.text) || i+1 < len(lines) && inputLabel.MatchString(lines[i+1].text)):
 				labelLine, start = i, l.start+n
-			case k == otherTextLabel, k == otherLabel && strings.TrimSpace(r.stepStart[l.end():]) == "":
+			case k == otherTextLabel, k == otherLabel && strings.TrimSpace(r.stepStart[l.endOffset():]) == "":
 				hasOtherText = true
 			default:
 				hasOtherText = hasOtherText || slices.ContainsFunc(instructionsIn(l.text), func(o instruction) bool { return o.beginsLine && o.refersToText })
@@ -502,8 +502,8 @@ func (r *messageReader) keepLastSection(lines []line) bool {
 		}
 		empty = l.text == ""
 	}
-	r.cut(0, start)
-	r.cut(end, len(r.remaining))
+	r.cutRange(0, start)
+	r.cutRange(end, len(r.remaining))
 	return true
 }
 
@@ -551,11 +551,11 @@ func (r *messageReader) cutMails() {
 	if n := mailEnd(lines[begin:]); n > 0 {
 		end = lines[begin+n].start
 	}
-	r.cut(lines[begin].start, end)
+	r.cutRange(lines[begin].start, end)
 	if rest := strings.TrimSpace(r.stepStart[end:]); rest != "" { // "Write a polite reply."
 		l := line{rest, end + strings.Index(r.stepStart[end:], rest)}
 		if found := instructionsIn(rest); len(found) > 0 && found[0].beginsLine && found[0].end == len(rest) {
-			r.cutInstruction(l.start, l.end())
+			r.cutInstruction(l.start, l.endOffset())
 		}
 	}
 }
@@ -598,7 +598,7 @@ func (r *messageReader) cutMachineText() {
 				symbolic++
 			}
 		case 2*symbolic > total:
-			r.cut(from, l.start)
+			r.cutRange(from, l.start)
 			fallthrough
 		default:
 			symbolic, total = 0, 0
@@ -647,7 +647,7 @@ func (r *messageReader) cutPastedLines() {
 			dashes = l.start
 		case dashes >= 0 && frontMatter.MatchString(l.text):
 			if noted++; noted == 2 {
-				r.cut(dashes, len(r.remaining))
+				r.cutRange(dashes, len(r.remaining))
 				return
 			}
 		}
@@ -656,7 +656,7 @@ func (r *messageReader) cutPastedLines() {
 			continue
 		}
 		if pastedLine.MatchString(l.text) || isValueRow(l.text) || isSymbolic(l.text) && codeStart.MatchString(l.text) {
-			r.cut(l.start, l.end())
+			r.cutRange(l.start, l.endOffset())
 		}
 	}
 }
@@ -693,11 +693,11 @@ func (r *messageReader) cutTranscripts() {
 		if from < 0 {
 			from = l.start
 		}
-		to = l.end()
+		to = l.endOffset()
 	}
 	isChat := lines["user"]+lines["human"] > 0 && lines["assistant"]+lines["ai"]+lines["bot"] > 0
 	if isChat || len(lines) > 1 && repeats && total > 2 {
-		r.cut(from, to)
+		r.cutRange(from, to)
 	}
 }
 
@@ -717,7 +717,7 @@ func (r *messageReader) cutQuotations() {
 		before := r.stepStart[max(0, m[0]-maxIntroductionBytes):m[0]]
 		before = before[strings.LastIndexByte(before, '\n')+1:]
 		if q := r.stepStart[m[0]:m[1]]; len(strings.Fields(q)) > 3 && firstPersonWords.MatchString(q) && !rememberVerbs.MatchString(before) || textWorkVerbs.MatchString(before) {
-			r.cut(m[0], m[1])
+			r.cutRange(m[0], m[1])
 		}
 	}
 }

@@ -19,18 +19,18 @@ import (
 var wrappers []byte
 
 // wrapperMarker is one line of wrappers.jsonl, without the fields that only its test uses.
-type marker struct {
+type wrapperMarker struct {
 	Form           string `json:"form"`   // one of begins, ends, holds, task, subagent and folder
 	Text           string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
-	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends after the last occurrence of an alternative
+	EndTexts       string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends after the last occurrence of an alternative
 	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
 }
 
 // markersByForm groups the markers by their form; "holds" counts as "begins".
-var markersByForm = sync.OnceValue(func() map[string][]marker {
-	out := map[string][]marker{}
+var markersByForm = sync.OnceValue(func() map[string][]wrapperMarker {
+	out := map[string][]wrapperMarker{}
 	for line := range bytes.Lines(wrappers) {
-		var r marker
+		var r wrapperMarker
 		if err := json.Unmarshal(line, &r); err != nil {
 			panic("utterance: wrappers.jsonl: " + err.Error())
 		}
@@ -96,15 +96,15 @@ func WorkingDirectory(message string) string {
 
 // pathAfter returns the path after the marker at message[markerStart:markerEnd], or "" if other text than a bullet
 // or number precedes the marker in its line.
-func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
+func (r *wrapperMarker) pathAfter(message string, markerStart, markerEnd int) string {
 	before := message[strings.LastIndexByte(message[:markerStart], '\n')+1 : markerStart]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
 		return ""
 	}
 	line, _, _ := strings.Cut(message[markerEnd:], "\n")
-	if r.Until != "" {
+	if r.EndTexts != "" {
 		var closed bool
-		if line, _, closed = strings.Cut(line, r.Until); !closed {
+		if line, _, closed = strings.Cut(line, r.EndTexts); !closed {
 			return ""
 		}
 	}
@@ -118,7 +118,7 @@ func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
 
 func beginsWithMarker(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(markersByForm()[form], func(r marker) bool { return strings.HasPrefix(message, r.Text) })
+	return slices.ContainsFunc(markersByForm()[form], func(r wrapperMarker) bool { return strings.HasPrefix(message, r.Text) })
 }
 
 // cutWrapper removes one wrapper from the beginning of the message. hasMore reports whether another wrapper may follow.
@@ -136,7 +136,7 @@ func cutWrapper(s string) (rest string, hasMore bool) {
 }
 
 // matchesStart reports whether a message begins with the marker's text, or, in the form "holds", contains it.
-func (r *marker) matchesStart(s string) bool {
+func (r *wrapperMarker) matchesStart(s string) bool {
 	if r.Form == "holds" {
 		return strings.Contains(s, r.Text)
 	}
@@ -150,7 +150,7 @@ func (r *marker) matchesStart(s string) bool {
 }
 
 // personContent returns the content of the last of the marker's PersonElements in a message, or "".
-func (r *marker) personContent(s string) string {
+func (r *wrapperMarker) personContent(s string) string {
 	words, last := "", -1
 	for name := range strings.SplitSeq(r.PersonElements, "|") {
 		start := strings.LastIndex(s, "<"+name+">")
@@ -162,11 +162,11 @@ func (r *marker) personContent(s string) string {
 }
 
 // wrapperEnd returns the end of the client's text, or 0 if s has no end mark.
-func (r *marker) wrapperEnd(s string) (end int) {
-	if r.Until == "" {
+func (r *wrapperMarker) wrapperEnd(s string) (end int) {
+	if r.EndTexts == "" {
 		return len(s)
 	}
-	for until := range strings.SplitSeq(r.Until, "|") {
+	for until := range strings.SplitSeq(r.EndTexts, "|") {
 		if i := strings.LastIndex(s, until); i >= 0 {
 			end = max(end, i+len(until))
 		}

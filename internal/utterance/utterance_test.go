@@ -9,7 +9,7 @@ import (
 
 // shownRow is a line of wrappers.jsonl with its example.
 type shownRow struct {
-	marker
+	wrapperMarker
 	Client string // and its version
 	Source string // "recorded", or where it was read, "not run"
 	Shows  string // a message

@@ -35,7 +35,7 @@ func (v *Vault) ApplyEdit(ctx context.Context, e vaultstore.Edit) (string, error
 }
 
 func (v *Vault) fileEditOf(e vaultstore.Edit) files.FileEdit {
-	return files.FileEdit{Owner: e.Owner, IdempotencyKey: e.RunID(), Stored: e.Stored, Content: e.Content, Restored: e.Restored, FromOtherMachine: e.FromOtherMachine, AddedFacts: v.addedFacts[e.Owner], MovedAcross: e.MovedAcross}
+	return files.FileEdit{Owner: e.Owner, IdempotencyKey: e.RunID(), Stored: e.Stored, Content: e.Content, Restored: e.Restored, FromOtherMachine: e.FromOtherMachine, AddedFactIDs: v.addedFactIDs[e.Owner], MovedAcross: e.MovedAcross}
 }
 
 // restoresFact reports whether an edit restores a forgotten fact with unchanged text.
@@ -67,7 +67,7 @@ func (v *Vault) restoreFacts(ctx context.Context, edits []vaultstore.Edit) error
 			}
 			if b.NotRestored > 0 {
 				v.Log.Info("some facts and turns of restored files stay forgotten", "of", owner.Name(),
-					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
+					"see", "loci history --run "+b.RunID, "do", "loci undo --change "+b.RunID+"/N --yes")
 			}
 		}
 	}

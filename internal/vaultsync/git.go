@@ -42,7 +42,7 @@ func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 func (g *vaultGit) run(ctx context.Context) {
 	lasting := context.WithoutCancel(ctx) // killing git would leave its lock files
 	if !g.hasFirstCommit {                // the first commit failed at the start
-		if err := g.Begin(lasting); err != nil {
+		if err := g.Init(lasting); err != nil {
 			g.log.Warn("the vault cannot be committed to git", "err", err)
 			return
 		}
@@ -52,7 +52,7 @@ func (g *vaultGit) run(ctx context.Context) {
 		case <-ctx.Done():
 			ended = true
 		case <-g.store.Written():
-			ended = !g.waitUnchanged(ctx)
+			ended = !g.waitUntilUnchanged(ctx)
 		}
 		if err := g.Commit(lasting); err != nil {
 			g.log.Warn("committing the vault to git failed; the next change repeats it", "err", err)
@@ -61,7 +61,7 @@ func (g *vaultGit) run(ctx context.Context) {
 }
 
 // waitUntilUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
-func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
+func (g *vaultGit) waitUntilUnchanged(ctx context.Context) bool {
 	lull := time.NewTimer(commitDelay)
 	defer lull.Stop()
 	for {
@@ -78,7 +78,7 @@ func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
 
 // Init makes the vault a git repository unless it is in a repository, and commits its content
 // before Loci changes anything.
-func (g *vaultGit) Begin(ctx context.Context) error {
+func (g *vaultGit) Init(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -104,7 +104,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 		return err
 	}
 	if isNew { // the vault is empty, so the first commit is too
-		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
+		return g.commitWithMessage(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
 	g.hasFirstCommit = true
 	return nil
@@ -137,19 +137,19 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.commitAs(ctx, message, until, "--", ".")
+	return g.commitWithMessage(ctx, message, until, "--", ".")
 }
 
 // commitWithMessage runs git commit. listedUntil is the time of the last memory change in the message.
-func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, moreArgs ...string) error {
-	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, moreArgs...)
+func (g *vaultGit) commitWithMessage(ctx context.Context, message string, listedUntil time.Time, gitArgs ...string) error {
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + listedUntil.Format(time.RFC3339Nano)}, gitArgs...)
 	if name, _ := g.runGit(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
 	if _, err := g.runGit(ctx, args...); err != nil {
 		return err
 	}
-	g.hasFirstCommit, g.committedUntil = true, until
+	g.hasFirstCommit, g.committedUntil = true, listedUntil
 	return nil
 }
 
@@ -245,7 +245,7 @@ func ChangeLine(c memory.Change, changes []memory.Change) string {
 		}
 		return "no longer: " + text
 	}
-	verb := verbOf[c.Action]
+	verb := verbForAction[c.Action]
 	if c.Action == memory.ActionAdd && c.Author.Kind == memory.ByPerson {
 		verb = "written"
 	}
@@ -258,7 +258,7 @@ func ChangeLine(c memory.Change, changes []memory.Change) string {
 	return verb + ": " + text
 }
 
-var verbOf = map[memory.Action]string{
+var verbForAction = map[memory.Action]string{
 	memory.ActionAdd: "learned", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again", memory.ActionRetire: "forgotten",
 	memory.ActionRestore: "restored", memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionUndo: "undone",
 	memory.ActionErase: "erased",

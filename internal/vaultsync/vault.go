@@ -30,7 +30,7 @@ type Vault struct {
 	Git    *vaultGit // nil if git is not used
 
 	mu               sync.Mutex                       // locked while a report is applied; guards the fields below
-	addedFacts       map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
+	addedFactIDs     map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
 	refusals         map[string]string                // why edits were refused, by path of the edited file
 	previousWarnings map[string]bool                  // warnings of the previous report
 	currentWarnings  map[string]bool                  // warnings of the current report
@@ -98,7 +98,7 @@ func (v *Vault) CatchUp(ctx context.Context) error {
 		return fmt.Errorf("read the vault: %w", err)
 	}
 	if v.Git != nil {
-		if err := v.Git.Begin(ctx); err != nil {
+		if err := v.Git.Init(ctx); err != nil {
 			v.Log.Warn("the vault cannot be committed to git yet", "err", err)
 		}
 	}
@@ -176,7 +176,7 @@ func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
 	if err := v.restoreFacts(ctx, edits); err != nil {
 		return err
 	}
-	v.addedFacts = addedFacts(edits)
+	v.addedFactIDs = addedFactIDs(edits)
 	for _, e := range edits {
 		target, err := v.ApplyEdit(ctx, e)
 		if err := v.answerEdit(ctx, e, target, err); err != nil {
@@ -187,7 +187,7 @@ func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
 }
 
 // addedFactIDs returns the ids of the facts that edits add, by owner.
-func addedFacts(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
+func addedFactIDs(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	byOwner := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
 		if f := e.Content.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {

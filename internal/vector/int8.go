@@ -26,7 +26,7 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 
 // largestMagnitudePortable returns the largest absolute value, 0 for an empty slice. Without the sign bit,
 // the bits of two floats are ordered like their values.
-func largestPortable(v []float32) float32 {
+func largestMagnitudePortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {
 		most = max(most, math.Float32bits(x)&^(1<<31))

@@ -74,10 +74,10 @@ func encodeHalves(dst []uint16, v []float32) {
 
 func largest(v []float32) float32 {
 	if tier.Load() == portable {
-		return largestPortable(v)
+		return largestMagnitudePortable(v)
 	}
 	whole := len(v) &^ 31
-	return max(largestAVX2(unsafe.SliceData(v), whole), largestPortable(v[whole:]))
+	return max(largestAVX2(unsafe.SliceData(v), whole), largestMagnitudePortable(v[whole:]))
 }
 
 func round(dst []int8, v []float32, scale float32) int32 {

@@ -20,7 +20,7 @@ func fetch([]uint16) {} // prefetching only saves time
 
 func encodeHalves(dst []uint16, v []float32) { encodeHalvesPortable(dst, v) }
 
-func largest(v []float32) float32 { return largestPortable(v) }
+func largest(v []float32) float32 { return largestMagnitudePortable(v) }
 
 func round(dst []int8, v []float32, scale float32) int32 { return roundPortable(dst, v, scale) }
 

@@ -30,7 +30,7 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 func (e *Embedder) Dims() int { return Dims }
 
 // EmbeddedTextCount returns the number of texts that Embed has embedded.
-func (e *Embedder) EmbeddedTexts() int { return int(e.textCount.Load()) }
+func (e *Embedder) EmbeddedTextCount() int { return int(e.textCount.Load()) }
 
 // Embed returns each text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {

@@ -23,21 +23,21 @@ type ScriptLine struct {
 // LLM is a scripted model. Each prompt is answered by the first matching line of the script, which is then
 // removed. Without a matching line Complete returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
-	mu        sync.Mutex
-	remaining []ScriptLine
-	prompts   []memory.Prompt
+	mu             sync.Mutex
+	remainingLines []ScriptLine
+	prompts        []memory.Prompt
 }
 
 // NewLLM returns a model with a script.
 func NewLLM(script ...ScriptLine) *LLM {
-	return &LLM{remaining: slices.Clone(script)}
+	return &LLM{remainingLines: slices.Clone(script)}
 }
 
 // Add appends lines to the script.
 func (m *LLM) Add(lines ...ScriptLine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remaining = append(m.remaining, lines...)
+	m.remainingLines = append(m.remainingLines, lines...)
 }
 
 // Complete returns the reply of the first line that matches p.
@@ -66,13 +66,13 @@ func (m *LLM) takeLine(p memory.Prompt) (ScriptLine, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.prompts = append(m.prompts, p)
-	i := slices.IndexFunc(m.remaining, func(l ScriptLine) bool { return l.Prompt == "" || l.Prompt == p.Name })
+	i := slices.IndexFunc(m.remainingLines, func(l ScriptLine) bool { return l.Prompt == "" || l.Prompt == p.Name })
 	if i < 0 {
 		return ScriptLine{}, false
 	}
-	line := m.remaining[i]
+	line := m.remainingLines[i]
 	if !line.Reusable {
-		m.remaining = slices.Delete(m.remaining, i, i+1)
+		m.remainingLines = slices.Delete(m.remainingLines, i, i+1)
 	}
 	return line, true
 }
@@ -88,5 +88,5 @@ func (m *LLM) Prompts() []memory.Prompt {
 func (m *LLM) UnusedLines() []ScriptLine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.remaining), func(l ScriptLine) bool { return l.Reusable })
+	return slices.DeleteFunc(slices.Clone(m.remainingLines), func(l ScriptLine) bool { return l.Reusable })
 }

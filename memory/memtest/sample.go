@@ -112,8 +112,8 @@ func Context(owner memory.Owner, title, content string) memory.Context {
 }
 
 // Relation returns an active relation between two facts.
-func Relation(owner memory.Owner, from, to string, kind memory.RelationKind) memory.Relation {
-	return memory.Relation{Owner: owner, From: from, To: to, Kind: kind, Status: memory.Active, CreatedAt: Epoch}
+func Relation(owner memory.Owner, fromID, toID string, kind memory.RelationKind) memory.Relation {
+	return memory.Relation{Owner: owner, From: fromID, To: toID, Kind: kind, Status: memory.Active, CreatedAt: Epoch}
 }
 
 // Link returns an active link that makes fact visible to owner.
@@ -150,9 +150,9 @@ func Retire(f memory.Fact) memory.Change {
 
 // Change returns a change by [Person] that gives the target newState: a Fact, Link, ProfileEntry,
 // Relation, Summary, TurnState, Context or ConversationState.
-func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, after T) memory.Change {
+func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, newState T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
-	switch state := any(&after).(type) {
+	switch state := any(&newState).(type) {
 	case *memory.Fact:
 		c.After.Fact = state
 	case *memory.Link:
@@ -174,6 +174,6 @@ func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation 
 }
 
 // TurnChange returns a change of a turn's status by [Person].
-func TurnChange(action memory.Action, turn string, status memory.Status) memory.Change {
-	return Change(action, memory.TurnState{ID: turn, Status: status})
+func TurnChange(action memory.Action, turnID string, status memory.Status) memory.Change {
+	return Change(action, memory.TurnState{ID: turnID, Status: status})
 }

@@ -119,7 +119,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 	for i := range rounds {
 		for _, o := range owners {
 			for _, k := range kinds {
-				run := r.run()
+				run := r.nextRun()
 				run.Jobs = []memory.Job{memtest.Job(o, k, fmt.Sprint(k, i))}
 				r.applyRun(o, run)
 				want++

@@ -24,7 +24,7 @@ import (
 type CrashConfig struct {
 	// Open opens the store at a path with a clock. A store may call crashPoint wherever a crash is
 	// critical, such as before and after a commit.
-	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
+	Open func(path string, now func() time.Time, crashPoint func()) (memory.Store, error)
 	// Kills is the number of random kills, and the maximum number of kills at crash points. 0 means
 	// $LOCI_CRASH_KILLS, or 12 if that is not set.
 	Kills int
@@ -54,7 +54,7 @@ func RunCrash(t *testing.T, c CrashConfig) {
 		for range p.killCount(t) {
 			p.runRound(t, rand.IntN(60)+1, 0)
 		}
-		p.finish(t)
+		p.learnRemainingTurns(t)
 	})
 	t.Run("AtNumberedPoints", func(t *testing.T) {
 		p := newCrashParent(t, c)
@@ -63,7 +63,7 @@ func RunCrash(t *testing.T, c CrashConfig) {
 				break // no child died: the store has no more points
 			}
 		}
-		p.finish(t)
+		p.learnRemainingTurns(t)
 	})
 }
 
@@ -101,20 +101,20 @@ func (p *crashParent) killCount(t *testing.T) int {
 
 // runRound runs a child until it has sent ackCount acknowledgements or, if killPoint is not 0, has died at
 // this crash point. Then it checks the store. It reports whether the child died at killPoint.
-func (p *crashParent) runRound(t *testing.T, ackCount, point int) bool {
+func (p *crashParent) runRound(t *testing.T, ackCount, killPoint int) bool {
 	t.Helper()
-	died := p.runChild(t, ackCount, point)
+	died := p.runChild(t, ackCount, killPoint)
 	p.check(t)
 	if t.Failed() {
-		t.Fatalf("after a kill at acknowledgement %d or point %d", ackCount, point)
+		t.Fatalf("after a kill at acknowledgement %d or point %d", ackCount, killPoint)
 	}
 	return died
 }
 
-func (p *crashParent) runChild(t *testing.T, ackCount, point int) bool {
+func (p *crashParent) runChild(t *testing.T, ackCount, killPoint int) bool {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(p.testName, "/", "$/^")+"$", "-test.count=1", "-test.timeout=5m")
-	plan, err := json.Marshal(childPlan{Path: p.path, KillPoint: int64(point), ClockOffset: p.clockOffset, AckedFacts: p.writes.facts})
+	plan, err := json.Marshal(childPlan{StorePath: p.path, KillPoint: int64(killPoint), ClockOffset: p.clockOffset, AckedFacts: p.writes.facts})
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
@@ -172,7 +172,7 @@ func (p *crashParent) check(t *testing.T) {
 }
 
 // learnRemainingTurns learns from the remaining turns and checks that no unlearned turn remains.
-func (p *crashParent) finish(t *testing.T) {
+func (p *crashParent) learnRemainingTurns(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
 	for range 2 { // the first pass may park the job that the last child abandoned
@@ -188,7 +188,7 @@ func (p *crashParent) finish(t *testing.T) {
 }
 
 // killAtCall returns a function that kills this process at its n-th call, or never if n is 0.
-func killAt(n int64) func() {
+func killAtCall(n int64) func() {
 	var calls atomic.Int64
 	return func() {
 		if calls.Add(1) != n {

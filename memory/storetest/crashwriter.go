@@ -34,11 +34,11 @@ func crashFact(writer, n int) memory.Fact {
 	return memtest.Fact(ana, fmt.Sprintf("fact %d of %d", n, writer))
 }
 
-func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned from "+turn) }
+func learnedFact(turnID string) memory.Fact { return memtest.Fact(ana, "learned from "+turnID) }
 
 // childPlan is a child's instructions from the parent.
 type childPlan struct {
-	Path        string
+	StorePath   string
 	KillPoint   int64             // number of the point at which the child dies; 0 means none
 	ClockOffset int               // offset of the child's clock in hours
 	AckedFacts  [crashWriters]int // number of acknowledged facts of each writer
@@ -50,7 +50,7 @@ func crashChild(c CrashConfig, planJSON string) error {
 	if err := json.Unmarshal([]byte(planJSON), &plan); err != nil {
 		return fmt.Errorf("read plan: %w", err)
 	}
-	s, err := c.Open(plan.Path, clockAhead(plan.ClockOffset), killAt(plan.KillPoint))
+	s, err := c.Open(plan.StorePath, clockAhead(plan.ClockOffset), killAtCall(plan.KillPoint))
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -127,14 +127,14 @@ func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) err
 // acknowledgedWrites contains the acknowledged writes.
 type acknowledgedWrites struct {
 	exchanges, facts [crashWriters]int // number of acknowledged writes, by writer
-	learned          []string          // ids of the turns learned from
+	learnedTurns     []string          // ids of the turns learned from
 	badLines         []string          // lines that could not be parsed
 }
 
 func (l *acknowledgedWrites) addLine(line string) {
 	kind, rest, _ := strings.Cut(line, " ")
 	if kind == "learned" {
-		l.learned = append(l.learned, rest)
+		l.learnedTurns = append(l.learnedTurns, rest)
 		return
 	}
 	var writer, n int
@@ -150,7 +150,7 @@ func (l *acknowledgedWrites) addLine(line string) {
 }
 
 func (l *acknowledgedWrites) size() int {
-	n := len(l.learned)
+	n := len(l.learnedTurns)
 	for w := range crashWriters {
 		n += l.exchanges[w] + l.facts[w]
 	}
@@ -167,27 +167,27 @@ func (l *acknowledgedWrites) check(r *rig) {
 	for w := range crashWriters {
 		for n := range l.exchanges[w] {
 			for _, t := range crashBatch(w, n).Turns {
-				data.checkOnce(r, "turn", t.ID)
+				data.checkExistsOnce(r, "turn", t.ID)
 			}
 		}
 		for n := range l.facts[w] {
-			data.checkOnce(r, "fact", crashFact(w, n).ID)
+			data.checkExistsOnce(r, "fact", crashFact(w, n).ID)
 		}
 		data.checkNoPartialExchange(r, w, l.exchanges[w])
 	}
-	for _, turn := range l.learned {
-		data.checkOnce(r, "fact", learnedFact(turn).ID)
+	for _, turn := range l.learnedTurns {
+		data.checkExistsOnce(r, "fact", learnedFact(turn).ID)
 	}
 	data.checkConsistent(r)
 }
 
 // dataAfterKill is an owner's data after a kill.
 type dataAfterKill struct {
-	memories   map[string]int // number of times that a list returns the memory, by id
-	addedFacts map[string]int // number of additions of the fact in the journal, by id
+	listCounts map[string]int // number of times that a list returns the memory, by id
+	addCounts  map[string]int // number of additions of the fact in the journal, by id
 	turns      map[string]memory.Turn
 	jobs       map[string]memory.Job
-	vectors    map[string]bool // whether the memory has a vector, by id
+	hasVector  map[string]bool // whether the memory has a vector, by id
 	version    int64
 	versions   map[int64]bool // versions that occur in the data
 }
@@ -195,34 +195,34 @@ type dataAfterKill struct {
 func readAfterKill(r *rig) *dataAfterKill {
 	r.Helper()
 	f := &dataAfterKill{
-		memories: map[string]int{}, addedFacts: map[string]int{}, turns: map[string]memory.Turn{},
-		jobs: map[string]memory.Job{}, vectors: map[string]bool{}, versions: map[int64]bool{},
+		listCounts: map[string]int{}, addCounts: map[string]int{}, turns: map[string]memory.Turn{},
+		jobs: map[string]memory.Job{}, hasVector: map[string]bool{}, versions: map[int64]bool{},
 	}
-	all := r.snapshot(ana)
+	all := r.readSnapshot(ana)
 	for _, m := range all.Export.Memories {
-		f.memories[m.ID()]++
+		f.listCounts[m.ID()]++
 		f.versions[m.Version()] = true
 		if m.Turn != nil {
 			f.turns[m.ID()] = *m.Turn
 		}
 	}
 	for _, c := range all.Journal {
-		f.addedFacts[c.After.Fact.ID]++
+		f.addCounts[c.After.Fact.ID]++
 		f.versions[c.Version] = true
 	}
 	for _, j := range all.Jobs {
 		f.jobs[j.ID] = j
 	}
 	for _, i := range all.Items {
-		f.vectors[i.ID] = i.Vector != nil
+		f.hasVector[i.ID] = i.Vector != nil
 	}
 	f.version = all.Version
 	return f
 }
 
-func (f *dataAfterKill) checkOnce(r *rig, kind, id string) {
+func (f *dataAfterKill) checkExistsOnce(r *rig, kind, id string) {
 	r.Helper()
-	if n := f.memories[id]; n != 1 {
+	if n := f.listCounts[id]; n != 1 {
 		r.Errorf("acknowledged %s %s exists %d times, want once", kind, id, n)
 	}
 }
@@ -236,17 +236,17 @@ func (f *dataAfterKill) checkNoPartialExchange(r *rig, writer, acknowledged int)
 		user, answer, j := b.Turns[0].ID, b.Turns[1].ID, b.Jobs[0].ID
 		turn, ok := f.turns[user]
 		job, queued := f.jobs[j]
-		learned := f.memories[learnedFact(user).ID] == 1
+		learned := f.listCounts[learnedFact(user).ID] == 1
 		if !queued && learned { // the store may already have removed the row of the done job
 			job.State, queued = memory.JobDone, true
 		}
-		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.vectors[user] {
-			r.Errorf("exchange %d of writer %d: user turn %v, answer %v, job %v, vector %v; want all or none", n, writer, ok, answered, queued, f.vectors[user])
+		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.hasVector[user] {
+			r.Errorf("exchange %d of writer %d: user turn %v, answer %v, job %v, vector %v; want all or none", n, writer, ok, answered, queued, f.hasVector[user])
 		}
 		if done := job.State == memory.JobDone; done != learned || done == turn.LearnedAt.IsZero() {
 			r.Errorf("exchange %d of writer %d: job %q, learned fact %v, learned at %v; want all or none", n, writer, job.State, learned, turn.LearnedAt)
 		}
-		if fact := crashFact(writer, n).ID; f.memories[fact] == 1 && !f.vectors[fact] {
+		if fact := crashFact(writer, n).ID; f.listCounts[fact] == 1 && !f.hasVector[fact] {
 			r.Errorf("fact %d of writer %d has no vector", n, writer)
 		}
 	}
@@ -260,13 +260,13 @@ func (f *dataAfterKill) checkConsistent(r *rig) {
 			r.Errorf("no memory or change has version %d of %d", v, f.version)
 		}
 	}
-	for id, n := range f.addedFacts {
-		if n != 1 || f.memories[id] != 1 {
-			r.Errorf("fact %s was added %d times and exists %d times, want once", id, n, f.memories[id])
+	for id, n := range f.addCounts {
+		if n != 1 || f.listCounts[id] != 1 {
+			r.Errorf("fact %s was added %d times and exists %d times, want once", id, n, f.listCounts[id])
 		}
 	}
-	if facts := len(f.memories) - len(f.turns); facts != len(f.addedFacts) {
-		r.Errorf("facts: got %d, but %d in the journal", facts, len(f.addedFacts))
+	if facts := len(f.listCounts) - len(f.turns); facts != len(f.addCounts) {
+		r.Errorf("facts: got %d, but %d in the journal", facts, len(f.addCounts))
 	}
 }
 

@@ -84,8 +84,8 @@ func drawChange(t *rapid.T) string {
 		fits = ""
 	}
 	base := pickWord(t, "", "", "", " base=same", " base=same", " base=same", " base=next")
-	action := func(more ...string) string {
-		return pickWord(t, append(more, "add", "add", "update", "retire", "restore")...) + fits
+	action := func(extraActions ...string) string {
+		return pickWord(t, append(extraActions, "add", "add", "update", "retire", "restore")...) + fits
 	}
 	status := " status=" + pickWord(t, "active", "active", "retired") + base
 	n, words := drawIndex(t), drawText(t)

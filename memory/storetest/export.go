@@ -22,7 +22,7 @@ var (
 )
 
 // readExport reads an owner's data with any status, in small pages.
-func (r *rig) export(owner memory.Owner, at memory.At) export {
+func (r *rig) readExport(owner memory.Owner, at memory.At) export {
 	r.Helper()
 	var out export
 	var err error
@@ -61,9 +61,9 @@ type snapshot struct {
 	Items         []memory.IndexItem
 }
 
-func (r *rig) snapshot(owner memory.Owner) snapshot {
+func (r *rig) readSnapshot(owner memory.Owner) snapshot {
 	r.Helper()
-	out := snapshot{Export: r.export(owner, memory.At{})}
+	out := snapshot{Export: r.readExport(owner, memory.At{})}
 	var err error
 	out.Journal, err = memory.Collect(memory.AllChanges(r.Context(), r.Changes, owner, memory.ChangeQuery{Limit: 5}))
 	r.must("changes", err)

@@ -13,7 +13,7 @@ import (
 )
 
 // variables are the values to which the steps of a script can refer.
-type values struct {
+type variables struct {
 	clock      *memtest.Clock
 	writeTimes map[string]time.Time    // times of writes, by label
 	leases     map[string]memory.Lease // latest leases, by label of the claim and by id of the job
@@ -22,7 +22,7 @@ type values struct {
 
 // setField sets the field at the path w.key, such as scope.project or valid_to, to w.value. It replaces nil
 // pointers on the path by new values.
-func (v *values) setField(into reflect.Value, w word) error {
+func (v *variables) setField(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
 			if into.IsNil() {
@@ -47,7 +47,7 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 // parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text that it
 // embeds, a lease as the label of its claim or its job, and a hit of a trace as KIND:ID:OWNER:TEXT.
 // $TEXT means the hash of TEXT.
-func (v *values) parseInto(into reflect.Value, text string) error {
+func (v *variables) parseInto(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
 		t, err := v.parseTime(text)
@@ -91,7 +91,7 @@ func (v *values) parseInto(into reflect.Value, text string) error {
 	return v.parseBasicKind(into, text)
 }
 
-func (v *values) parseBasicKind(into reflect.Value, text string) error {
+func (v *variables) parseBasicKind(into reflect.Value, text string) error {
 	switch into.Kind() {
 	case reflect.String:
 		if words, ok := strings.CutPrefix(text, "$"); ok {
@@ -128,7 +128,7 @@ func (v *values) parseBasicKind(into reflect.Value, text string) error {
 }
 
 // parseOwner returns the owner that scripts call ana, ben or team; any other name is the owner itself.
-func (v *values) parseOwner(name string) memory.Owner {
+func (v *variables) parseOwner(name string) memory.Owner {
 	switch name {
 	case "ana":
 		return ana
@@ -141,7 +141,7 @@ func (v *values) parseOwner(name string) memory.Owner {
 }
 
 // parseLease returns a lease by the label of its claim or by its job; none:OWNER is an invalid lease.
-func (v *values) parseLease(name string) (memory.Lease, error) {
+func (v *variables) parseLease(name string) (memory.Lease, error) {
 	if owner, ok := strings.CutPrefix(name, "none:"); ok {
 		return memory.Lease{Owner: v.parseOwner(owner), Job: "job", Token: "none"}, nil
 	}
@@ -154,7 +154,7 @@ func (v *values) parseLease(name string) (memory.Lease, error) {
 
 // parseTime parses a time: +1h is relative to [memtest.Epoch], now is the clock's time, @NAME is the time of
 // the write labelled NAME, @NAME-1us a microsecond earlier, 2021-06-01 is a day, "" the zero time.
-func (v *values) parseTime(text string) (time.Time, error) {
+func (v *variables) parseTime(text string) (time.Time, error) {
 	switch {
 	case text == "":
 		return time.Time{}, nil

@@ -94,7 +94,7 @@ func firstDifference(want, got *scriptRun, history [][]string) string {
 		}
 	}
 	for _, o := range []memory.Owner{ana, ben} {
-		if diff := difference(got.snapshot(o), want.snapshot(o)); diff != "" {
+		if diff := difference(got.readSnapshot(o), want.readSnapshot(o)); diff != "" {
 			return fmt.Sprintf("data of %s at the end (-got +want):\n%s", o, diff)
 		}
 	}

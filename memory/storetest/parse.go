@@ -9,14 +9,14 @@ import (
 
 // scriptStep is one step of a script: VERB ARGUMENTS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
 type scriptStep struct {
-	text    string
-	verb    string
-	args    []word
-	clauses [][]word
-	hasWant bool     // the step expects a result: the line has a =>
-	want    [][]word // expected rows, after the =>
-	label   string   // value of as=, by which later steps refer to the result
-	hasMore bool     // the result is a page, and more pages follow
+	text          string
+	verb          string
+	args          []word
+	clauses       [][]word
+	expectsResult bool     // the step expects a result: the line has a =>
+	want          [][]word // expected rows, after the =>
+	label         string   // value of as=, by which later steps refer to the result
+	hasMore       bool     // the result is a page, and more pages follow
 }
 
 // word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
@@ -85,7 +85,7 @@ func parseStep(text string) (*scriptStep, error) {
 	l := &scriptStep{text: text, verb: words[0].value}
 	words = words[1:]
 	if i := slices.Index(words, word{value: "=>", isPunctuation: true}); i >= 0 {
-		l.hasWant, l.want = true, splitWords(words[i+1:], ",")
+		l.expectsResult, l.want = true, splitWords(words[i+1:], ",")
 		words = words[:i]
 	}
 	if i := slices.Index(words, word{value: ":", isPunctuation: true}); i >= 0 {
@@ -102,10 +102,10 @@ func parseStep(text string) (*scriptStep, error) {
 }
 
 // splitWords splits words at a punctuation mark.
-func splitWords(words []word, mark string) [][]word {
+func splitWords(words []word, punctuation string) [][]word {
 	var out [][]word
 	for len(words) > 0 {
-		i := slices.Index(words, word{value: mark, isPunctuation: true})
+		i := slices.Index(words, word{value: punctuation, isPunctuation: true})
 		if i < 0 {
 			return append(out, words)
 		}

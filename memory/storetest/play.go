@@ -49,11 +49,11 @@ func runScripts(t *testing.T, open Open, folder string) {
 // scriptRun is a running script. It records the script's writes, to compare the data at the end with them.
 type scriptRun struct {
 	rig
-	values
+	variables
 	owners         []memory.Owner                           // owners that the script has written to
 	latestStates   map[memory.Owner]map[string]memory.State // latest written states, by target
-	turns          map[memory.Owner]map[string]memory.Turn  // turns as first written, by id
-	traces         map[string]memory.Trace                  // latest saved traces, by owner and id
+	writtenTurns   map[memory.Owner]map[string]memory.Turn  // turns as first written, by id
+	savedTraces    map[string]memory.Trace                  // latest saved traces, by owner and id
 	snapshots      map[string]snapshot                      // data that remember steps have read, by label
 	watchedExports map[memory.Owner][]timedExport           // data of watched owners, oldest first, for checkWatched
 	exportInterval int64                                    // number of versions from one watched export to the next
@@ -64,9 +64,9 @@ type scriptRun struct {
 func newScriptRun(r *rig) *scriptRun {
 	return &scriptRun{
 		rig: *r, ctx: r.Context(),
-		values:       values{clock: r.clock, writeTimes: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
-		latestStates: map[memory.Owner]map[string]memory.State{}, turns: map[memory.Owner]map[string]memory.Turn{},
-		traces: map[string]memory.Trace{}, snapshots: map[string]snapshot{}, watchedExports: map[memory.Owner][]timedExport{}, exportInterval: 1,
+		variables:    variables{clock: r.clock, writeTimes: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
+		latestStates: map[memory.Owner]map[string]memory.State{}, writtenTurns: map[memory.Owner]map[string]memory.Turn{},
+		savedTraces: map[string]memory.Trace{}, snapshots: map[string]snapshot{}, watchedExports: map[memory.Owner][]timedExport{}, exportInterval: 1,
 	}
 }
 
@@ -105,11 +105,11 @@ func (p *scriptRun) checkResult(l *scriptStep, answer any, err error) {
 	rows := rowsOf(answer)
 	for _, row := range rows {
 		p.checkRow(l, row.Interface())
-		if t, ok := invalidTime(row); ok {
+		if t, ok := findInvalidTime(row); ok {
 			p.Errorf("%s\ngot the time %#v, want UTC and microseconds", l.text, t)
 		}
 	}
-	if !l.hasWant {
+	if !l.expectsResult {
 		return
 	}
 	want, more := slices.Clone(l.want), false
@@ -142,7 +142,7 @@ func (l *scriptStep) expectedError() error {
 }
 
 // expectsNoChange reports whether the step expects that no data changes.
-func (l *scriptStep) changesNothing() bool {
+func (l *scriptStep) expectsNoChange() bool {
 	return l.expectedError() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
 
@@ -159,37 +159,37 @@ func (p *scriptRun) checkRow(l *scriptStep, row any) {
 		}
 		p.leases[row.ID], p.leases[l.label] = row.Lease, row.Lease
 	case memory.Trace:
-		p.checkEqual(l.text, row, p.traces[string(row.Owner)+" "+row.ID])
+		p.checkEqual(l.text, row, p.savedTraces[string(row.Owner)+" "+row.ID])
 		p.checkEqual("the time of "+l.text, row.At, memory.Time(row.At))
 	}
 }
 
 // findInvalidTime returns a time in v that is not in the form of [memory.Time], and whether v contains one.
-func invalidTime(v reflect.Value) (invalid time.Time, ok bool) {
+func findInvalidTime(v reflect.Value) (invalid time.Time, found bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		return invalidTime(v.Elem())
+		return findInvalidTime(v.Elem())
 	case reflect.Slice:
-		for i := 0; i < v.Len() && !ok; i++ {
-			invalid, ok = invalidTime(v.Index(i))
+		for i := 0; i < v.Len() && !found; i++ {
+			invalid, found = findInvalidTime(v.Index(i))
 		}
 	case reflect.Struct:
 		if t, is := v.Interface().(time.Time); is {
 			return t, t != memory.Time(t)
 		}
-		for i := 0; i < v.NumField() && !ok; i++ {
-			invalid, ok = invalidTime(v.Field(i))
+		for i := 0; i < v.NumField() && !found; i++ {
+			invalid, found = findInvalidTime(v.Field(i))
 		}
 	}
-	return invalid, ok
+	return invalid, found
 }
 
 // checkAbsent checks that no read of an owner's data, present or past, returns a word.
 func (p *scriptRun) checkAbsent(owner memory.Owner, word string) {
 	p.Helper()
-	all := map[string]any{"the present": p.snapshot(owner)}
+	all := map[string]any{"the present": p.readSnapshot(owner)}
 	for name, at := range p.writeTimes {
-		all["the past as of "+name] = p.export(owner, memory.At{AsOf: at})
+		all["the past as of "+name] = p.readExport(owner, memory.At{AsOf: at})
 	}
 	for readName, v := range all {
 		data, err := json.Marshal(v)
@@ -318,19 +318,19 @@ func plainWords(words []word) []string {
 func (p *scriptRun) recordWrite(l *scriptStep, owner memory.Owner, changes []memory.Change, makeWrite func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var before snapshot
-	idle := l.changesNothing() && owner.Valid() && p.ctx.Err() == nil
+	idle := l.expectsNoChange() && owner.Valid() && p.ctx.Err() == nil
 	if idle {
-		before = p.snapshot(owner)
+		before = p.readSnapshot(owner)
 	}
 	receipt, err := makeWrite()
 	if idle {
-		p.checkEqual(l.text+"\nmust change no data", p.snapshot(owner), before)
+		p.checkEqual(l.text+"\nmust change no data", p.readSnapshot(owner), before)
 	}
 	if err != nil || receipt.Again {
 		return receipt, err
 	}
 	if p.latestStates[owner] == nil {
-		p.latestStates[owner], p.turns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
+		p.latestStates[owner], p.writtenTurns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
 		p.owners = append(p.owners, owner)
 	}
 	if last := p.writeTimes[string(owner)]; !receipt.At.After(last) {
@@ -338,7 +338,7 @@ func (p *scriptRun) recordWrite(l *scriptStep, owner memory.Owner, changes []mem
 	}
 	p.writeTimes[string(owner)], p.writeTimes[l.label] = receipt.At, receipt.At
 	if _, ok := p.watchedExports[owner]; ok && receipt.Version%p.exportInterval == 0 {
-		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{receipt.At, p.export(owner, memory.At{})})
+		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{receipt.At, p.readExport(owner, memory.At{})})
 	}
 	for _, c := range changes[:min(receipt.Changes, len(changes))] {
 		p.latestStates[owner][c.After.Target()] = c.After
@@ -361,7 +361,7 @@ func (p *scriptRun) checkLastWritten(owner memory.Owner) {
 		}
 		p.checkEqual("as journalled: "+target+" of "+string(owner), journal[0].After, want, ignoreStoreFields)
 	}
-	for id, want := range p.turns[owner] {
+	for id, want := range p.writtenTurns[owner] {
 		if turnState, ok := p.latestStates[owner]["turn:"+id]; ok {
 			want.Status = turnState.Status()
 		}
@@ -373,7 +373,7 @@ func (p *scriptRun) checkLastWritten(owner memory.Owner) {
 // it returns only the active ones.
 func (p *scriptRun) currentStates(owner memory.Owner) map[string]memory.State {
 	p.Helper()
-	all := p.snapshot(owner)
+	all := p.readSnapshot(owner)
 	states := map[string]memory.State{}
 	add := func(i memory.State) { states[i.Target()] = i }
 	for _, m := range all.Export.Memories {
@@ -425,9 +425,9 @@ func (p *scriptRun) checkWatched(owner memory.Owner) {
 	p.Helper()
 	moments := p.watchedExports[owner]
 	for i, m := range moments {
-		p.checkEqual(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.data, ignoreVersions)
+		p.checkEqual(fmt.Sprintf("as of write %d of %s", i, owner), p.readExport(owner, memory.At{AsOf: m.at}), m.data, ignoreVersions)
 		if i > 0 && p.exportInterval == 1 {
-			p.checkEqual(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].data, ignoreVersions)
+			p.checkEqual(fmt.Sprintf("as of just before write %d of %s", i, owner), p.readExport(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].data, ignoreVersions)
 		}
 	}
 }
@@ -492,8 +492,8 @@ func (p *scriptRun) sampleState(owner memory.Owner, kind, id string) memory.Stat
 }
 
 // cloneState returns a copy of state that shares no struct with the original.
-func cloneState(i memory.State) memory.State {
-	v := reflect.ValueOf(&i).Elem()
+func cloneState(state memory.State) memory.State {
+	v := reflect.ValueOf(&state).Elem()
 	for n := range v.NumField() {
 		if field := v.Field(n); !field.IsNil() {
 			copied := reflect.New(field.Type().Elem())
@@ -501,12 +501,12 @@ func cloneState(i memory.State) memory.State {
 			field.Set(copied)
 		}
 	}
-	return i
+	return state
 }
 
 // targetPointer returns the pointer that is set in a state, or the zero Value if none is set.
-func targetOf(i *memory.State) reflect.Value {
-	v := reflect.ValueOf(i).Elem()
+func targetPointer(state *memory.State) reflect.Value {
+	v := reflect.ValueOf(state).Elem()
 	for n := range v.NumField() {
 		if !v.Field(n).IsNil() {
 			return v.Field(n)
@@ -523,7 +523,7 @@ func undoChanges(changes []memory.Change) []memory.Change {
 		after := c.Before
 		if after.IsZero() {
 			after = cloneState(c.After)
-			fieldOf(targetOf(&after).Elem(), "status").SetString(string(memory.Retired))
+			fieldOf(targetPointer(&after).Elem(), "status").SetString(string(memory.Retired))
 		}
 		reverts = append(reverts, memory.Change{Action: memory.ActionUndo, After: after, Author: memtest.Person})
 	}

@@ -34,18 +34,18 @@ func RunReopen(t *testing.T, open OpenAt) {
 	r.applyChanges(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnChange(memory.ActionUpdate, "c0", memory.Replaced))
 	held, err := r.Claim(r.Context(), learnKinds, time.Minute)
 	r.must("claim", err)
-	before := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
+	before := map[memory.Owner]snapshot{ana: r.readSnapshot(ana), ben: r.readSnapshot(ben)}
 	at := before[ana].Journal[len(before[ana].Journal)-1].At
-	past := r.export(ana, memory.At{AsOf: at})
+	past := r.readExport(ana, memory.At{AsOf: at})
 
 	for range 2 {
 		r.must("close", r.Close())
 		r.stores = []memory.Store{openIt(t, r.clock.Now)}
 		r.nextReplica()
 		for o, want := range before {
-			r.checkEqual("data of "+string(o), r.snapshot(o), want)
+			r.checkEqual("data of "+string(o), r.readSnapshot(o), want)
 		}
-		r.checkEqual("earlier data of Ana", r.export(ana, memory.At{AsOf: at}), past)
+		r.checkEqual("earlier data of Ana", r.readExport(ana, memory.At{AsOf: at}), past)
 	}
 	if got, err := r.Trace(r.Context(), ana, "trace"); err != nil || got.Question != trace.Question {
 		r.Errorf("trace: got %+v, %v", got, err)
@@ -61,7 +61,7 @@ func RunReopen(t *testing.T, open OpenAt) {
 	twin := newFact
 	twin.ID = memtest.ID("twin")
 	r.applyChanges(ana, memtest.Add(newFact))
-	if _, err := r.Apply(r.Context(), ana, r.run(), memtest.Add(twin)); !errors.Is(err, memory.Duplicate) {
+	if _, err := r.Apply(r.Context(), ana, r.nextRun(), memtest.Add(twin)); !errors.Is(err, memory.Duplicate) {
 		r.Errorf("a duplicate: got %v, want %s", err, memory.Duplicate)
 	}
 }

@@ -71,7 +71,7 @@ func (r *rig) Close() error {
 }
 
 // nextRun returns a run with a new id.
-func (r *rig) run() memory.Run {
+func (r *rig) nextRun() memory.Run {
 	r.runCount++
 	return memtest.Run(fmt.Sprintf("run %d", r.runCount))
 }
@@ -79,7 +79,7 @@ func (r *rig) run() memory.Run {
 // applyChanges applies changes that must succeed.
 func (r *rig) applyChanges(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
-	return r.applyRun(owner, r.run(), changes...)
+	return r.applyRun(owner, r.nextRun(), changes...)
 }
 
 func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {

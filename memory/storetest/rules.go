@@ -13,11 +13,11 @@ import (
 // goRules are the rules that a script cannot express: about callbacks, large numbers and shared slices.
 var goRules = []rule{
 	{"SinceEndsWithYield", sinceStopsOnYieldError},
-	{"VectorModels", vectorModels},
+	{"VectorModels", vectorModelsAreListed},
 	{"LimitsHaveABound", limitsAreCapped},
 	{"ManyAreAskedAtOnce", manyIDsInOneCall},
 	{"ValuesAreTheCallers", valuesAreNotRetained},
-	{"CloseTwice", closeTwice},
+	{"CloseTwice", secondCloseIsNoOp},
 }
 
 func sinceStopsOnYieldError(r *rig) {
@@ -38,11 +38,11 @@ func sinceStopsOnYieldError(r *rig) {
 	}
 }
 
-func vectorModels(r *rig) {
+func vectorModelsAreListed(r *rig) {
 	facts := r.addFacts(ana, "one", "two")
 	r.addFacts(ben, "three")
 	embed := func(f memory.Fact, embedder string, values ...float32) {
-		run := r.run()
+		run := r.nextRun()
 		run.Vectors = []memory.Vector{{Memory: f.ID, Model: embedder, Values: values}}
 		r.applyRun(ana, run)
 	}
@@ -107,20 +107,20 @@ func valuesAreNotRetained(r *rig) {
 	b.Conversation.Contexts, b.Jobs = []string{"x"}, []memory.Job{memtest.Job(ana, memory.JobLearn, "j")}
 	b.Jobs[0].Turns = []string{"t"}
 	vector := memtest.Vector(fact.ID, fact.Content)
-	run := r.run()
+	run := r.nextRun()
 	run.Vectors = []memory.Vector{vector}
 	r.appendBatch(ana, b)
 	r.applyRun(ana, run, memtest.Add(fact))
-	before := r.deepCopy(r.snapshot(ana))
+	before := r.deepCopy(r.readSnapshot(ana))
 
 	modify := func(f *memory.Fact) {
 		f.Content, f.Tags[0], f.Provenance.Turns[0], f.Provenance.Quote.Start, f.Metadata[2] = "spoilt", "spoilt", "spoilt", 99, '!'
 	}
 	modify(&fact)
 	vector.Values[0], b.Turns[0].Content, b.Conversation.Contexts[0], b.Jobs[0].Turns[0] = 9, "spoilt", "spoilt", "spoilt"
-	r.checkEqual("after the arguments of writes were modified", r.snapshot(ana), before)
+	r.checkEqual("after the arguments of writes were modified", r.readSnapshot(ana), before)
 
-	read := r.snapshot(ana)
+	read := r.readSnapshot(ana)
 	for _, m := range read.Export.Memories {
 		if m.Fact != nil {
 			modify(m.Fact)
@@ -134,7 +134,7 @@ func valuesAreNotRetained(r *rig) {
 			read.Items[i].Vector[0] = 9
 		}
 	}
-	r.checkEqual("after the results of reads were modified", r.snapshot(ana), before)
+	r.checkEqual("after the results of reads were modified", r.readSnapshot(ana), before)
 }
 
 // deepCopy returns a copy of s that shares no memory with s.
@@ -147,7 +147,7 @@ func (r *rig) deepCopy(s snapshot) snapshot {
 	return out
 }
 
-func closeTwice(r *rig) {
+func secondCloseIsNoOp(r *rig) {
 	r.addFacts(ana, "one")
 	r.must("close", r.Close())
 	r.must("close again", r.Close())

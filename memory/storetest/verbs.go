@@ -114,25 +114,25 @@ func isStruct(t reflect.Type) bool {
 }
 
 // parseVariadic parses the variadic arguments of a method, which have the type elemType.
-func (p *scriptRun) parseVariadic(l *scriptStep, elem reflect.Type) []reflect.Value {
+func (p *scriptRun) parseVariadic(l *scriptStep, elemType reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
-	if elem.Kind() != reflect.Struct {
+	if elemType.Kind() != reflect.Struct {
 		for _, text := range plainWords(l.args) {
-			v := reflect.New(elem).Elem()
+			v := reflect.New(elemType).Elem()
 			p.must(l.text, p.parseInto(v, text))
 			out = append(out, v)
 		}
 		return out
 	}
 	for _, clause := range l.clauses {
-		v := reflect.New(elem)
+		v := reflect.New(elemType)
 		if t, ok := v.Interface().(*memory.Trace); ok {
 			*t = sampleTrace
 		}
 		p.fillFields(v.Interface(), clause)
 		if t, ok := v.Interface().(*memory.Trace); ok {
-			p.traces[string(t.Owner)+" "+t.ID] = *t
+			p.savedTraces[string(t.Owner)+" "+t.ID] = *t
 		}
 		out = append(out, v.Elem())
 	}
@@ -200,7 +200,7 @@ func (p *scriptRun) newRun(l *scriptStep) memory.Run {
 	if l.label != "" {
 		return memtest.Run(l.label)
 	}
-	return p.run()
+	return p.nextRun()
 }
 
 // parseClauses parses the clauses of a write. It adds jobs and vectors to the lists and returns the changes.
@@ -253,7 +253,7 @@ func (p *scriptRun) makeChanges(owner memory.Owner, action memory.Action, names 
 	if action == memory.ActionReplace {
 		c.After, names = p.latestState(owner, "fact:"+names[0]), names[1:]
 	}
-	thing := targetOf(&c.After)
+	thing := targetPointer(&c.After)
 	if status, ok := statusAfter[action]; ok && thing.IsValid() {
 		fieldOf(thing.Elem(), "status").SetString(string(status))
 	}
@@ -283,7 +283,7 @@ func (p *scriptRun) fittingAction(owner memory.Owner, action memory.Action, targ
 	_, exists := p.latestStates[owner][target]
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "turn" {
-		_, exists = p.turns[owner][id]
+		_, exists = p.writtenTurns[owner][id]
 	}
 	if kind == "conversation" {
 		_, exists = p.conversationState(owner, id)
@@ -299,8 +299,8 @@ func (p *scriptRun) fittingAction(owner memory.Owner, action memory.Action, targ
 }
 
 // versionOf returns a memory's version, or 0 if the memory does not exist.
-func (p *scriptRun) versionOf(owner memory.Owner, i memory.State) int64 {
-	_, id, _ := strings.Cut(i.Target(), ":")
+func (p *scriptRun) versionOf(owner memory.Owner, state memory.State) int64 {
+	_, id, _ := strings.Cut(state.Target(), ":")
 	found, err := p.Get(p.ctx, owner, id)
 	if err != nil || len(found) != 1 {
 		return 0
@@ -308,18 +308,18 @@ func (p *scriptRun) versionOf(owner memory.Owner, i memory.State) int64 {
 	return found[0].Version()
 }
 
-func setText(i *memory.State, words string) {
+func setText(state *memory.State, words string) {
 	switch {
-	case i.Fact != nil:
-		i.Fact.Content, i.Fact.Hash = words, memtest.Hash(words)
-	case i.Link != nil:
-		i.Link.Fact.Content, i.Link.Fact.Hash = words, memtest.Hash(words)
-	case i.Profile != nil:
-		i.Profile.Value = words
-	case i.Summary != nil:
-		i.Summary.Text = words
-	case i.Context != nil:
-		i.Context.Content = words
+	case state.Fact != nil:
+		state.Fact.Content, state.Fact.Hash = words, memtest.Hash(words)
+	case state.Link != nil:
+		state.Link.Fact.Content, state.Link.Fact.Hash = words, memtest.Hash(words)
+	case state.Profile != nil:
+		state.Profile.Value = words
+	case state.Summary != nil:
+		state.Summary.Text = words
+	case state.Context != nil:
+		state.Context.Content = words
 	}
 }
 
@@ -362,8 +362,8 @@ func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 	receipt, err := p.recordWrite(l, owner, b.Changes, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
 	if err == nil && !receipt.Again {
 		for _, t := range b.Turns {
-			if _, ok := p.turns[owner][t.ID]; !ok {
-				p.turns[owner][t.ID] = t
+			if _, ok := p.writtenTurns[owner][t.ID]; !ok {
+				p.writtenTurns[owner][t.ID] = t
 			}
 		}
 	}
@@ -390,7 +390,7 @@ func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 	p.parseClauses(owner, l.clauses, &run.Jobs, &run.Vectors)
 	receipt, err := p.recordWrite(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, plainWords(l.args)...) })
 	if err == nil && !receipt.Again {
-		p.latestStates[owner], p.turns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
+		p.latestStates[owner], p.writtenTurns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
 	}
 	return receipt, err
 }
@@ -470,7 +470,7 @@ func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 		worker := newScriptRun(newRigOn(p.TB, s, p.rig.clock))
 		step, err := parseStep(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
 		worker.must(l.text, err)
-		step.hasWant, step.want = false, nil
+		step.expectsResult, step.want = false, nil
 		answer, err := worker.runStep(step)
 		mu.Lock()
 		defer mu.Unlock()
@@ -500,9 +500,9 @@ func (p *scriptRun) stateStep(l *scriptStep, owner memory.Owner) error {
 	case "furnish":
 		p.writeSamples(owner)
 	case "remember":
-		p.snapshots[l.label] = p.snapshot(owner)
+		p.snapshots[l.label] = p.readSnapshot(owner)
 	case "watch":
-		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{p.rig.clock.Now(), p.export(owner, memory.At{})})
+		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{p.rig.clock.Now(), p.readExport(owner, memory.At{})})
 	case "compare":
 		p.compareData(l, owner)
 	case "lacks":
@@ -520,12 +520,12 @@ func (p *scriptRun) compareData(l *scriptStep, owner memory.Owner) {
 		p.Fatalf("%s: no remember step has this label", l.text)
 	}
 	if len(l.args) == 0 {
-		p.checkEqual(l.text, p.snapshot(owner), want)
+		p.checkEqual(l.text, p.readSnapshot(owner), want)
 		return
 	}
 	var at memory.At
 	p.fillFields(&at, l.args)
-	p.checkEqual(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
+	p.checkEqual(l.text, p.readExport(owner, at).active(), want.Export.active(), ignoreVersions)
 }
 
 // sampleTrace is the content of a trace unless the script sets other values.

@@ -83,10 +83,10 @@ type writeResult struct {
 }
 
 // writeResultOf describes a written fact. The field Result is outcome, or "held" if the fact is pending.
-func (d *handler) writeResultOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
-	out := writeResult{Result: result, ID: f.ID, Content: f.Content}
+func (d *handler) writeResultOf(ctx context.Context, c caller, f memory.Fact, outcome string) (any, error) {
+	out := writeResult{Result: outcome, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
-		if result == "saved" {
+		if outcome == "saved" {
 			for _, old := range curate.ReplacedFacts(ctx, d.engine.Core, f) {
 				out.Replaced = append(out.Replaced, httpx.Truncate(old.Content(), maxShownBytes))
 			}
@@ -118,7 +118,7 @@ func (d *handler) rememberFact(ctx context.Context, c caller, a *arguments) (any
 }
 
 func (d *handler) updateFact(ctx context.Context, c caller, a *arguments) (any, error) {
-	var edit curate.Edit
+	var edit curate.FactEdit
 	id := a.requiredText("id", maxNameBytes)
 	if a.has("content") {
 		edit.Content = new(a.text("content", maxTextBytes))

@@ -377,7 +377,7 @@ func (h *handler) storeAndLearn(c *call, a addRequest, async bool) (addResponse,
 	for _, m := range stored.Learned {
 		f := *m.Fact
 		if annotated {
-			edit := curate.Edit{ExpiresAt: a.expiresAt}
+			edit := curate.FactEdit{ExpiresAt: a.expiresAt}
 			if a.metadata != nil {
 				edit.Metadata = &a.metadata
 			}

@@ -18,7 +18,7 @@ const (
 )
 
 // factByClientID returns the active or pending fact with a client's id, and a caller for the owner in this id.
-func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error) {
+func (h *handler) factByClientID(c *call, clientID string) (caller, memory.Fact, error) {
 	who, id, err := h.resolveID(c, clientID)
 	if err != nil {
 		return who, memory.Fact{}, err
@@ -34,7 +34,7 @@ func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error
 }
 
 func (h *handler) getMemory(c *call) (any, error) {
-	who, f, err := h.liveFact(c, c.PathValue("id"))
+	who, f, err := h.factByClientID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ type updateBody struct {
 type memoryEdit struct {
 	caller  caller
 	fact    memory.Fact
-	changes curate.Edit
+	changes curate.FactEdit
 }
 
 // validateUpdate validates an update of a memory.
@@ -96,7 +96,7 @@ func (h *handler) validateUpdate(c *call, id string, b updateBody) (memoryEdit, 
 	if out.changes.Content == nil && out.changes.Metadata == nil && out.changes.ExpiresAt == nil {
 		return out, memory.Errorf(memory.Invalid, "missing text, metadata or expiration_date")
 	}
-	out.caller, out.fact, err = h.liveFact(c, id)
+	out.caller, out.fact, err = h.factByClientID(c, id)
 	return out, err
 }
 
@@ -177,7 +177,7 @@ func (h *handler) deleteBatch(c *call) (any, error) {
 	var callers []caller
 	idsByOwner := map[memory.Owner][]string{}
 	for i, b := range rows {
-		who, f, err := h.liveFact(c, b.ID)
+		who, f, err := h.factByClientID(c, b.ID)
 		if err != nil {
 			return nil, fmt.Errorf("memories[%d]: %w", i, err)
 		}
@@ -196,13 +196,13 @@ func (h *handler) deleteBatch(c *call) (any, error) {
 	return messageResponse(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
 }
 
-func (h *handler) forgetIDs(c *call, who caller, ids []string) error {
-	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), who.owner, curate.ForgetRequest{IDs: ids}, who.author)
+func (h *handler) forgetIDs(c *call, actor caller, ids []string) error {
+	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), actor.owner, curate.ForgetRequest{IDs: ids}, actor.author)
 	return err
 }
 
 func (h *handler) deleteMemory(c *call) (any, error) {
-	who, f, err := h.liveFact(c, c.PathValue("id"))
+	who, f, err := h.factByClientID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -284,13 +284,13 @@ func (h *handler) getHistory(c *call) (any, error) {
 }
 
 // historyEntryOf converts a change of a fact, and reports whether clients see this change in the history.
-func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, bool) {
+func historyEntryOf(actor caller, id string, change memory.Change) (historyEntry, bool) {
 	after, before := change.After.Fact, change.Before.Fact
 	if after == nil || after.ID != id {
 		return historyEntry{}, false
 	}
 	out := historyEntry{
-		ID: change.ID, MemoryID: who.clientID(id), Input: []any{}, User: who.idsOf(memory.Memory{Fact: after}).User,
+		ID: change.ID, MemoryID: actor.clientID(id), Input: []any{}, User: actor.idsOf(memory.Memory{Fact: after}).User,
 		Metadata: after.Metadata, Created: after.CreatedAt, Updated: change.At,
 	}
 	if before != nil && before.Content != "" {
@@ -325,7 +325,7 @@ func (h *handler) addFeedback(c *call) (any, error) {
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "feedback: valid: POSITIVE, NEGATIVE, VERY_NEGATIVE; feedback cannot be withdrawn")
 	}
-	who, f, err := h.liveFact(c, b.ID)
+	who, f, err := h.factByClientID(c, b.ID)
 	if err != nil {
 		return nil, err
 	}

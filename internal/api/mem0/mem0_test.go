@@ -61,10 +61,10 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 	first := sync.OnceFunc(func() { close(r.woken) })
 	r.engine = engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake(); first() },
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, WakeJobRunner: func() { runner.Wake(); first() },
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: maxText,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: maxText,
 	})
 	runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: r.engine.Lessons.Learn, memory.JobUpkeep: r.engine.Upkeep.HandleUpkeep, memory.JobSummarize: r.engine.Lessons.Summarize, memory.JobEmbed: r.engine.Vectors.EmbedMissing,
@@ -264,7 +264,7 @@ func TestFiltersSelect(t *testing.T) {
 			tea, _, _ := strings.Cut(r.keep("tea", `"user_id":"u","agent_id":"chef"`), "@")
 			r.keep("cake", `"user_id":"u","agent_id":"baker","run_id":"r 1/2"`)
 			owner := memory.User(memory.DefaultNamespace, map[bool]string{true: "u", false: httpx.DefaultUser}[multi])
-			if _, err := r.engine.Curate.EditFact(t.Context(), owner, tea, curate.Edit{Category: new("drink")}, memtest.Person); err != nil {
+			if _, err := r.engine.Curate.EditFact(t.Context(), owner, tea, curate.FactEdit{Category: new("drink")}, memtest.Person); err != nil {
 				t.Fatal(err)
 			}
 			r.keep("bread", `"user_id":"u","app_id":"shop","run_id":"r2"`)

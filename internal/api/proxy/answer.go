@@ -30,7 +30,7 @@ type memoryHit struct {
 }
 
 // memoriesEntry is a recalled memory in an answer's field memories.
-type namedMemory struct {
+type memoriesEntry struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
 	Home      string    `json:"home,omitempty"`
@@ -41,15 +41,15 @@ type namedMemory struct {
 // withHits adds memory_hits and, if requested, memories to an answer. It returns false and the unchanged
 // answer if memory was not read or the answer is not a JSON object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
-	if !c.usesMemory || !c.prepared.WasRead {
+	if !c.usesMemory || !c.promptMemory.WasRead {
 		return body, false
 	}
-	hits, memories := []memoryHit{}, []namedMemory{}
+	hits, memories := []memoryHit{}, []memoriesEntry{}
 	add := func(hit memoryHit) {
 		hits = append(hits, hit)
-		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
+		memories = append(memories, memoriesEntry{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
 	}
-	for _, h := range c.prepared.Hits {
+	for _, h := range c.promptMemory.Hits {
 		hit := memoryHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Role: recall.RoleOf(h.Memory), Content: h.Memory.Content(), CreatedAt: h.Memory.CreatedAt(), Score: h.Score}
 		if h.Memory.Link != nil {
 			hit.Home = string(h.Memory.Fact.Scope.Owner)
@@ -57,11 +57,11 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		add(hit)
 	}
 	role := recall.RoleOf(memory.Memory{})
-	for _, m := range c.prepared.Core.Facts {
+	for _, m := range c.promptMemory.Core.Facts {
 		f := m.Fact
 		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: role, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
 	}
-	for _, e := range c.prepared.Core.Profile {
+	for _, e := range c.promptMemory.Core.Profile {
 		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Role: role, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
 	}
 	fields := []chatapi.Field{{Name: "memory_hits", Value: hits}}

@@ -40,7 +40,7 @@ func (d *Handler) askUpstream(r *http.Request, c *call) (*http.Response, error) 
 		smaller, ok := c.exchange.ShrinkPrompt(r.Context(), fmt.Sprintf("the request was too long for the upstream (status %d): sent again with less memory", status))
 		if ok {
 			closeBody(resp)
-			c.prepared = smaller
+			c.promptMemory = smaller
 			if resp, _, err = d.sendWithMemory(r, c); err != nil {
 				return nil, err
 			}
@@ -62,13 +62,13 @@ func (d *Handler) askUpstream(r *http.Request, c *call) (*http.Response, error) 
 			d.useUserPlacement(c, refusal)
 		}
 	}
-	c.prepared = c.exchange.WithdrawMemory(r.Context(), reason)
+	c.promptMemory = c.exchange.WithdrawMemory(r.Context(), reason)
 	return resp, nil
 }
 
 // sendWithMemory sends the request with memory, and reports whether it differs from the client's request.
 func (d *Handler) sendWithMemory(r *http.Request, c *call) (resp *http.Response, memoryAdded bool, err error) {
-	body := c.WithBlock(c.prepared.Block, c.placement, c.prepared.KeptBlocks...)
+	body := c.WithBlock(c.promptMemory.Block, c.placement, c.promptMemory.KeptBlocks...)
 	resp, err = d.sendRequest(r, c, body)
 	return resp, !bytes.Equal(body, c.WithoutExtras()), err
 }
@@ -83,13 +83,13 @@ func providerName(dialect *chatapi.Dialect) string {
 
 // recordAttempt records a request to the upstream, from start until the response's headers arrived at end. A nil
 // resp means that the upstream did not answer.
-func (c *call) recordTry(began, ended time.Time, resp *http.Response) {
-	c.answeredAt = ended
+func (c *call) recordAttempt(start, end time.Time, resp *http.Response) {
+	c.answeredAt = end
 	status := 0
 	if resp != nil {
 		status = resp.StatusCode
 	}
-	c.trace.RecordTry(began, ended.Sub(began), status)
+	c.trace.RecordTry(start, end.Sub(start), status)
 }
 
 func (d *Handler) sendRequest(r *http.Request, c *call, body []byte) (*http.Response, error) {
@@ -98,7 +98,7 @@ func (d *Handler) sendRequest(r *http.Request, c *call, body []byte) (*http.Resp
 	}
 	began := d.Now()
 	resp, err := d.sendUpstream(r, http.MethodPost, bytes.NewReader(body))
-	c.recordTry(began, d.Now(), resp)
+	c.recordAttempt(began, d.Now(), resp)
 	if err != nil || !isUnsupportedPath(resp, c) {
 		return resp, err
 	}

@@ -61,7 +61,7 @@ func (c *historyClient) change() {
 		c.noted++
 		words := strings.Replace(f.Content, entryOf(f), fmt.Sprintf("entry %03d says", c.noted), 1)
 		var edited memory.Fact
-		if edited, err = c.engine.Curate.EditFact(ctx, nobody, f.ID, curate.Edit{Content: &words}, by); err == nil {
+		if edited, err = c.engine.Curate.EditFact(ctx, nobody, f.ID, curate.FactEdit{Content: &words}, by); err == nil {
 			c.facts = append(c.facts, edited)
 		}
 	}

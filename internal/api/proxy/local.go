@@ -21,7 +21,7 @@ func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call)
 		Refuse(w, r, err)
 		return
 	}
-	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.memoryEffect(r.Context()))
+	reply := responder.Respond(c.Question(1), c.promptMemory.Hits, c.memoryEffect(r.Context()))
 	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Text: reply, FinishReason: "stop", Model: responder.Name,
 		ID:           c.dialect.AnswerIDPrefix + httpx.RequestID(r.Context()),
@@ -65,7 +65,7 @@ func (c *call) memoryEffect(ctx context.Context) responder.MemoryEffect {
 }
 
 func inputTokens(c *call) int {
-	n := text.EstimateTokens(c.prepared.Block)
+	n := text.EstimateTokens(c.promptMemory.Block)
 	for _, m := range c.Messages {
 		n += text.EstimateTokens(m.Text)
 	}

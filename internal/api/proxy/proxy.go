@@ -188,18 +188,18 @@ func (d *Handler) serveChat(w http.ResponseWriter, r *http.Request, dialect *cha
 // call is the state of one chat request.
 type call struct {
 	*chatapi.Chat
-	dialect     *chatapi.Dialect
-	arrivedAt   time.Time
-	sentAt      time.Time // when the request was sent to the upstream
-	answeredAt  time.Time // when the upstream's headers arrived
-	usesMemory  bool      // memory is read or written; false for tasks of the client itself
-	noUser      bool      // the request names no user, so memory is not used
-	wantsHits   bool      // the stream must end with an event with memory_hits
-	addMemories bool      // the answer has a field memories in addition to memory_hits
-	memoryOff   bool      // the client turned memory off; messages marked off the record are still removed
-	exchange    *exchange.Exchange
-	prepared    retrieve.PromptMemory // memory for the prompt
-	trace       *tracing.Chat         // nil without tracing
+	dialect      *chatapi.Dialect
+	arrivedAt    time.Time
+	sentAt       time.Time // when the request was sent to the upstream
+	answeredAt   time.Time // when the upstream's headers arrived
+	usesMemory   bool      // memory is read or written; false for tasks of the client itself
+	noUser       bool      // the request names no user, so memory is not used
+	wantsHits    bool      // the stream must end with an event with memory_hits
+	addMemories  bool      // the answer has a field memories in addition to memory_hits
+	memoryOff    bool      // the client turned memory off; messages marked off the record are still removed
+	exchange     *exchange.Exchange
+	promptMemory retrieve.PromptMemory // memory for the prompt
+	trace        *tracing.Chat         // nil without tracing
 
 	placement chatapi.Placement // position of the memory block in the request
 
@@ -266,7 +266,7 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 		c.placement, note = chatapi.User, "prompt: memory was added to the user's message, because the model refused it in a separate message"
 	}
 	incoming := exchange.Incoming{
-		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurn: c.continuationPoint.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.Name, TraceNote: note,
+		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurnID: c.continuationPoint.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.DisplayName, TraceNote: note,
 		AnswerID: clientID(r.Header, headerMessage), IdempotencyKey: idempotencyKey(r.Header), IsRetry: cmp.Or(r.Header.Get(headerRetries), "0") != "0", TimeZone: loadZone(r.Header.Get(headerZone)),
 	}
 	if d.UseClientKeys {
@@ -275,15 +275,15 @@ func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byt
 	if d.KeepBlocks && c.placement != chatapi.System && !dialect.SingleText && d.Upstream != nil && chat.Model != responder.Name {
 		incoming.RestoreBlocks, incoming.BlockPart = true, chat.BlockPart(c.placement)
 	}
-	if incoming.AfterTurn == "" {
-		incoming.AfterTurn, incoming.FirstMessage = d.parentTurn(r, identity.Owner, chat, cmp.Or(extras.ID, incoming.ChatID)), chat.LastUser()
+	if incoming.AfterTurnID == "" {
+		incoming.AfterTurnID, incoming.FirstMessageIndex = d.parentTurn(r, identity.Owner, chat, cmp.Or(extras.ID, incoming.ChatID)), chat.LastUser()
 	}
 	began := d.Now()
 	c.exchange = d.engine.Exchange.Open(r.Context(), incoming)
-	c.prepared = c.exchange.Prepare(r.Context())
+	c.promptMemory = c.exchange.Prepare(r.Context())
 	if trace != nil {
 		turnPlacement := c.exchange.Placement()
-		trace.AddRecall(c.owner, turnPlacement.ConversationID(), began, turnPlacement.EndedAt, d.Now(), len(c.prepared.Hits), c.prepared.PendingCount, c.prepared.TraceID)
+		trace.AddRecall(c.owner, turnPlacement.ConversationID(), began, turnPlacement.EndedAt, d.Now(), len(c.promptMemory.Hits), c.promptMemory.PendingCount, c.promptMemory.TraceID)
 	}
 	return c, nil
 }
@@ -381,10 +381,10 @@ func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 
 // setMemoryHeaders sets the headers with the trace id and the number of pending facts.
 func (c *call) setMemoryHeaders(h http.Header) {
-	if c.prepared.TraceID != "" {
-		h.Set(HeaderTrace, c.prepared.TraceID)
+	if c.promptMemory.TraceID != "" {
+		h.Set(HeaderTrace, c.promptMemory.TraceID)
 	}
-	if n := c.prepared.PendingCount; n > 0 {
+	if n := c.promptMemory.PendingCount; n > 0 {
 		h.Set(HeaderPending, strconv.Itoa(n))
 	}
 }

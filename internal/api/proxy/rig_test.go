@@ -70,10 +70,10 @@ func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.E
 	metrics := obs.NewMetrics()
 	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(), Metrics: metrics,
-		Log: slog.New(slog.DiscardHandler), Now: now, Wake: func() {},
+		Log: slog.New(slog.DiscardHandler), Now: now, WakeJobRunner: func() {},
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 5 * time.Second,
-		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 5 * time.Second,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()

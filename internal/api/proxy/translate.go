@@ -112,7 +112,7 @@ func (d *Handler) sendChatCompletion(r *http.Request, c *call, body []byte) (*ht
 	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
 	began := d.Now()
 	resp, err := d.sendUpstreamAt(r, http.MethodPost, path, h, bytes.NewReader(body))
-	c.recordTry(began, d.Now(), resp)
+	c.recordAttempt(began, d.Now(), resp)
 	return resp, err
 }
 

@@ -45,7 +45,9 @@ type Handler struct {
 }
 
 // BodyTypes returns the types of the request body and the response body, for the OpenAPI document.
-func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
+func BodyTypes() (in, out reflect.Type) {
+	return reflect.TypeFor[request](), reflect.TypeFor[response]()
+}
 
 // New returns the handler of POST /query.
 func New(e *engine.Engine, opts Options) http.Handler { return &Handler{opts, e} }
@@ -143,14 +145,14 @@ func jsonError(err error) error {
 
 // ownerOf returns the owner whose memory a query reads: the user in the headers, otherwise user_id if the API
 // key may name a user, otherwise the default user.
-func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
+func ownerOf(ctx context.Context, userID string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
 		return id.Owner, nil
 	}
 	anonymous := id
 	anonymous.Owner = ""
-	identity, err := anonymous.WithUser(user)
+	identity, err := anonymous.WithUser(userID)
 	if err != nil {
 		return "", err
 	}

@@ -37,8 +37,8 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() {},
-	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, Deadline: 10 * time.Second, LearnAfter: core.NeverLearn, MaxText: 1 << 10})
+		Log: slog.New(slog.DiscardHandler), Now: clock.Now, WakeJobRunner: func() {},
+	}, core.Options{TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, Deadline: 10 * time.Second, LearnAfter: core.NeverLearn, MaxTextBytes: 1 << 10})
 	t.Cleanup(func() {
 		e.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {

@@ -33,14 +33,14 @@ type citation struct {
 
 // memoryContext contains the memories found for the query. It is empty if memory was not searched.
 type memoryContext struct {
-	Context        []similar `json:"context"`
-	RecentMessages []message `json:"recent_messages"`
-	Summaries      []summary `json:"summaries"`
-	Memories       []entry   `json:"memories"`
-	EmbeddingDim   int       `json:"query_embedding_dim"`
+	Context        []similarMessage `json:"context"`
+	RecentMessages []message        `json:"recent_messages"`
+	Summaries      []summary        `json:"summaries"`
+	Memories       []profileEntry   `json:"memories"`
+	EmbeddingDim   int              `json:"query_embedding_dim"`
 }
 
-type similar struct {
+type similarMessage struct {
 	Role       memory.Role `json:"role"`
 	Content    string      `json:"content"`
 	Similarity float64     `json:"similarity"`
@@ -62,7 +62,7 @@ type summary struct {
 	Timestamp    time.Time `json:"timestamp"`
 }
 
-type entry struct {
+type profileEntry struct {
 	Key        string    `json:"key"`
 	Value      string    `json:"value"`
 	UpdatedAt  time.Time `json:"updated_at"`
@@ -73,25 +73,25 @@ func responseOf(a query.Answer) response {
 	out := response{
 		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
 		NeedMemory: a.NeedsMemory, MemoryReason: a.Reason, SessionID: a.SessionID, Model: a.Model,
-		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Related.Dims},
+		MemoryContext: memoryContext{Context: []similarMessage{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []profileEntry{}, EmbeddingDim: a.Related.EmbeddingDims},
 	}
 	for _, h := range a.Cited {
 		t := h.Memory.Turn
 		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt})
 	}
 	c := &out.MemoryContext
-	for _, h := range a.Related.Similar {
+	for _, h := range a.Related.SimilarTurns {
 		t := h.Memory.Turn
-		c.Context = append(c.Context, similar{t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt, t.Conversation})
+		c.Context = append(c.Context, similarMessage{t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt, t.Conversation})
 	}
-	for _, t := range a.Related.Recent {
+	for _, t := range a.Related.RecentTurns {
 		c.RecentMessages = append(c.RecentMessages, message{t.Role, t.Content, t.CreatedAt})
 	}
 	for _, s := range a.Related.Summaries {
 		c.Summaries = append(c.Summaries, summary{s.Scope.Conversation, s.Text, s.MessageCount, s.Model, s.CreatedAt})
 	}
-	for _, p := range a.Related.Profile {
-		c.Memories = append(c.Memories, entry{p.Key, p.Value, p.UpdatedAt, p.Tokens})
+	for _, p := range a.Related.ProfileEntries {
+		c.Memories = append(c.Memories, profileEntry{p.Key, p.Value, p.UpdatedAt, p.Tokens})
 	}
 	return out
 }

@@ -50,13 +50,13 @@ func (d *handler) addAdminOperations(a registrar) {
 		if err := d.recordAudit(ctx, "key made", k.User, k.Name+" ("+in.Body.Role+")"); err != nil {
 			return client.MadeKey{}, err
 		}
-		return madeKeyView(d.Keys.Add(ctx, k))
+		return newKeyResponse(d.Keys.Add(ctx, k))
 	}, withStatusCreated)
 	registerForAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Replace an API key; the old one stays valid for the grace period", keysDenial, func(ctx context.Context, in *rotateKeyInput) (client.MadeKey, error) {
 		if err := d.recordAudit(ctx, "key rotated", "", in.ID); err != nil {
 			return client.MadeKey{}, err
 		}
-		return madeKeyView(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.GraceSeconds)*time.Second, in.Body.ExpiresAt))
+		return newKeyResponse(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.GraceSeconds)*time.Second, in.Body.ExpiresAt))
 	}, withStatusCreated)
 	register(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; requests with it are refused from now on", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
 		err := requireAdmin(ctx, keysDenial)
@@ -97,7 +97,7 @@ func (d *handler) listAudit(ctx context.Context, in *client.AuditQuery) (client.
 	return client.Audit{Next: page.Next, Entries: mapSlice(page.Entries, func(e memory.AuditEntry) client.AuditEntry { return client.AuditEntry(e) })}, err
 }
 
-func madeKeyView(text string, k memory.Key, err error) (client.MadeKey, error) {
+func newKeyResponse(text string, k memory.Key, err error) (client.MadeKey, error) {
 	return client.MadeKey{Key: keyView(k), Text: text}, err
 }
 

@@ -16,16 +16,16 @@ type historyInput struct {
 
 func (d *handler) addChangeOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/changes", "list-changes", "List the changes in the journal, newest first", func(ctx context.Context, by caller, in *client.ChangesQuery) (client.Changes, error) {
-		return mapResult(changesView)(d.engine.Changes(ctx, by.owner, memory.ChangeQuery{
+		return mapResult(changePageView)(d.engine.Changes(ctx, by.owner, memory.ChangeQuery{
 			Fact: in.Fact, Action: in.Action, Run: in.Run, RunPrefix: in.RunPrefix, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
 		}))
 	})
 	registerForCaller(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "List one memory's changes, newest first", func(ctx context.Context, by caller, in *historyInput) (client.Changes, error) {
-		return mapResult(changesView)(d.engine.History(ctx, by.owner, in.ID, in.Cursor))
+		return mapResult(changePageView)(d.engine.History(ctx, by.owner, in.ID, in.Cursor))
 	})
 	registerForCaller(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Undo a change, a run, or everything since a time", func(ctx context.Context, by caller, in *writeRequest[client.UndoRequest]) (out client.Undone, err error) {
 		undone, err := d.engine.Curate.Undo(ctx, by.owner, curate.UndoRequest{
-			Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOrZero(in.Body.ToTime),
+			ChangeID: in.Body.Change, RunID: in.Body.Run, ToTime: timeOrZero(in.Body.ToTime),
 			Cascade: in.Body.Cascade, DryRun: in.Body.DryRun, IdempotencyKey: in.Key,
 		}, by.author)
 		if err != nil {
@@ -39,7 +39,7 @@ func (d *handler) addChangeOperations(a registrar) {
 	})
 }
 
-func changesView(page memory.ChangePage) client.Changes {
+func changePageView(page memory.ChangePage) client.Changes {
 	return client.Changes{Changes: changeViews(page.Changes), Next: page.Next}
 }
 

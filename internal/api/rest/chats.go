@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-type dropContextInput struct {
+type deleteContextInput struct {
 	ByID
 	Erase bool `query:"erase" doc:"Delete the text permanently. This cannot be undone."`
 }
@@ -23,13 +23,13 @@ func (d *handler) addContextOperations(a registrar) {
 	registerForCaller(a, http.MethodPost, "/api/contexts", "add-context", "Add a context", func(ctx context.Context, by caller, in *writeRequest[client.WriteContext]) (client.ContextDocument, error) {
 		return mapResult(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
 	}, withStatusCreated)
-	registerForCaller(a, http.MethodGet, "/api/contexts/{id}", "get-context", "Get one context", func(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
+	registerForCaller(a, http.MethodGet, "/api/contexts/{id}", "get-context", "Get one context", func(ctx context.Context, by caller, in *getMemoryInput) (client.ContextDocument, error) {
 		return mapResult(contextView)(d.engine.Context(ctx, by.owner, in.ID, in.at()))
 	})
 	registerForCaller(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", func(ctx context.Context, by caller, in *changeRequest[client.WriteContext]) (client.ContextDocument, error) {
 		return mapResult(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))
 	})
-	registerForCaller(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Delete a context", func(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
+	registerForCaller(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Delete a context", func(ctx context.Context, by caller, in *deleteContextInput) (client.Receipt, error) {
 		return mapResult(receiptView)(d.engine.Curate.RemoveContext(ctx, by.owner, in.ID, in.Erase, by.author))
 	})
 }

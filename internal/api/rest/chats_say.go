@@ -21,7 +21,7 @@ import (
 // headerTrace is the response header with the id of the answer's trace, in every API.
 const headerTrace = "X-Loci-Trace"
 
-type sayInput struct {
+type sendMessageInput struct {
 	ByID
 	Body client.SayRequest
 }
@@ -37,7 +37,7 @@ type eventsInput struct {
 }
 
 func (d *handler) addMessageOperations(a registrar) {
-	register(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+	register(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sendMessageInput) (*huma.StreamResponse, error) {
 		return d.streamReply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 	}, withReplyEvents(a))
 	register(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Replace the last reply of a chat with a newly generated one", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
@@ -88,7 +88,7 @@ func (d *handler) streamReply(ctx context.Context, req chats.SayRequest) (_ *hum
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &replyStream{PieceWriter: httpx.PieceWriter{ResponseWriter: w}}
-		result, err := d.engine.Chats.Say(r.Context(), req, NewChatModel(d.Upstream, r.Header, false), chats.Listener{OnRecalled: out.sendMemory, OnText: out.sendDelta, OnEnd: func() { out.Abort(r.Context()) }})
+		result, err := d.engine.Chats.Say(r.Context(), req, NewChatModel(d.Upstream, r.Header, false), chats.ReplyListener{OnRecalled: out.sendMemory, OnText: out.sendDelta, OnEnd: func() { out.Abort(r.Context()) }})
 		switch {
 		case err != nil && !out.started:
 			httpx.WriteError(w, r, err)

@@ -28,7 +28,7 @@ func (d *handler) addLearningOperations(a registrar) {
 		}
 		out = client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: memoryViews(p.Forgotten)}
 		for _, o := range p.Decisions {
-			out.Decisions = append(out.Decisions, client.Decision{Fact: o.FactText, Action: o.Action, Target: o.TargetID, Reason: o.Reason})
+			out.Decisions = append(out.Decisions, client.Decision{Statement: o.FactText, Action: o.Action, TargetID: o.TargetID, Reason: o.Reason})
 		}
 		return out, nil
 	})

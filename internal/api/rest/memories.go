@@ -17,7 +17,7 @@ import (
 func (d *handler) addMemoryOperations(a registrar) {
 	registerForCaller(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.listMemories)
 	register(a, http.MethodPost, "/api/memory", "add-memory", "Add a fact", d.addMemory, withStatusCreated)
-	registerForCaller(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", func(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
+	registerForCaller(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", func(ctx context.Context, by caller, in *getMemoryInput) (client.Memory, error) {
 		return mapResult(client.View)(d.engine.Retrieve.GetAt(ctx, by.owner, in.ID, in.at()))
 	})
 	registerForCaller(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", func(ctx context.Context, by caller, in *changeRequest[client.EditMemory]) (client.Written, error) {
@@ -25,7 +25,7 @@ func (d *handler) addMemoryOperations(a registrar) {
 		if b.Core == nil && b.Pinned != nil {
 			b.Core = new(memory.Pin(*b.Pinned))
 		}
-		return d.editFact(ctx, by, in.ID, curate.Edit{
+		return d.editFact(ctx, by, in.ID, curate.FactEdit{
 			Content: b.Content, Category: b.Category, Tags: b.Tags, Confidence: b.Confidence, Core: b.Core, ExpiresAt: b.ExpiresAt, Metadata: b.Metadata, IdempotencyKey: in.Key,
 		})
 	})
@@ -44,7 +44,7 @@ func (d *handler) addMemoryOperations(a registrar) {
 	})
 	registerForCaller(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", func(ctx context.Context, by caller, in *changeRequest[*client.PinRequest]) (client.Written, error) {
 		core := memory.Pin(in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned)
-		return d.editFact(ctx, by, in.ID, curate.Edit{Core: &core, IdempotencyKey: in.Key})
+		return d.editFact(ctx, by, in.ID, curate.FactEdit{Core: &core, IdempotencyKey: in.Key})
 	})
 	registerForCaller(a, http.MethodPost, "/api/memory/{id}/feedback", "feedback-memory", "Report that a fact was useful or wrong", func(ctx context.Context, by caller, in *changeRequest[client.FeedbackRequest]) (client.Memory, error) {
 		return mapResult(factView)(d.engine.Curate.Rate(ctx, by.owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, by.author))
@@ -165,12 +165,12 @@ type ReadTime struct {
 
 func (t ReadTime) at() memory.At { return memory.At{AsOf: t.AsOf, ValidAt: t.ValidAt} }
 
-type getInput struct {
+type getMemoryInput struct {
 	ByID
 	ReadTime
 }
 
-func (d *handler) editFact(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {
+func (d *handler) editFact(ctx context.Context, by caller, id string, edit curate.FactEdit) (client.Written, error) {
 	return mapResult(writtenView(ctx, d.engine))(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
 }
 
@@ -179,13 +179,13 @@ type factInput struct {
 	Idempotent
 }
 
-type deleteInput struct {
+type deleteMemoryInput struct {
 	ByID
 	Idempotent
 	Erase bool `query:"erase" doc:"Delete the text permanently, with every memory that says the same. This cannot be undone."`
 }
 
-func (d *handler) deleteMemory(ctx context.Context, by caller, in *deleteInput) (out client.Receipt, err error) {
+func (d *handler) deleteMemory(ctx context.Context, by caller, in *deleteMemoryInput) (out client.Receipt, err error) {
 	erased, r, err := d.engine.Curate.ForgetMatching(ctx, by.owner, curate.ForgetRequest{IDs: []string{in.ID}, Erase: in.Erase, IdempotencyKey: in.Key}, by.author)
 	if err != nil {
 		return out, err

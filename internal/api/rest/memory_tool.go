@@ -130,7 +130,7 @@ func (f fileTree) filesUnder(folder string) []string {
 }
 
 // checkUnusedPath refuses a path for a new file if the path exists (with existsErr), or if a parent folder is a file.
-func (f fileTree) checkFree(p string, existsErr error) error {
+func (f fileTree) checkUnusedPath(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return existsErr
 	}
@@ -248,7 +248,7 @@ func fileSize(bytes int) string {
 func (f fileTree) create(c client.MemoryToolInput) (string, error) {
 	p, err := resolveWritablePath(c.Path)
 	if err == nil {
-		err = f.checkFree(p, toolErrorf("File %s already exists", c.Path))
+		err = f.checkUnusedPath(p, toolErrorf("File %s already exists", c.Path))
 	}
 	if err != nil {
 		return "", err
@@ -334,7 +334,7 @@ func (f fileTree) rename(c client.MemoryToolInput) (string, error) {
 	if from == toolRoot {
 		return "", toolErrorf("Cannot rename the %s directory itself", toolRoot)
 	}
-	if err := f.checkFree(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
+	if err := f.checkUnusedPath(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
 		return "", err
 	}
 	moved := f.filesUnder(from)

@@ -44,12 +44,12 @@ func binaryContent(contentTypes ...string) map[string]*huma.MediaType {
 	return out
 }
 
-type bodyKey struct{}
+type bodyContextKey struct{}
 
 // withBody passes the unread request body to the handler.
 func withBody(ctx huma.Context, next func(huma.Context)) {
 	r, _ := humago.Unwrap(ctx)
-	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
+	next(huma.WithValue(ctx, bodyContextKey{}, io.Reader(r.Body)))
 }
 
 // serveStreamed checks only the path and the query, because the handler checks the body while it reads the body.
@@ -118,7 +118,7 @@ type importInput struct {
 }
 
 func (d *handler) importMemory(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
-	file, ok := ctx.Value(bodyKey{}).(io.Reader)
+	file, ok := ctx.Value(bodyContextKey{}).(io.Reader)
 	if !ok {
 		return out, memory.Errorf(memory.Invalid, "missing body")
 	}
@@ -135,7 +135,7 @@ func (d *handler) importMemory(ctx context.Context, by caller, in *importInput) 
 
 func importView(report transfer.ImportReport, dryRun bool) client.Imported {
 	out := client.Imported{
-		DryRun: dryRun, Read: report.Read, Added: client.Tally(report.Added), AlreadyStored: client.Tally(report.There), Duplicates: report.Duplicates,
+		DryRun: dryRun, Read: report.Read, Added: client.Tally(report.Added), AlreadyStored: client.Tally(report.Existing), Duplicates: report.Duplicates,
 		Waiting: report.Waiting, Redacted: report.Redacted, Conflicting: report.Conflicting, Broken: report.Broken,
 		Conflicts: problemViews(report.Conflicts), Problems: problemViews(report.Problems), Runs: report.Runs, Jobs: report.Jobs,
 	}

@@ -31,12 +31,12 @@ func (d *handler) addVectorOperations(a registrar) {
 	registerForCaller(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Delete vectors of earlier embedders", d.pruneVectors)
 }
 
-func vectorsView(v vectors.Vectors) client.Vectors {
+func vectorsView(v vectors.EmbedProgress) client.Vectors {
 	return client.Vectors{Model: v.Model, Memories: v.Memories, Lacking: v.Lacking, UnderWay: v.UnderWay, Error: v.Error}
 }
 
 func allVectorsView(v vectors.TotalProgress) client.AllVectors {
-	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, CompleteUsers: v.Complete}
+	return client.AllVectors{Vectors: vectorsView(v.EmbedProgress), Users: v.Owners, CompleteUsers: v.Complete}
 }
 
 func (d *handler) pruneVectors(ctx context.Context, by caller, in *body[*client.PruneRequest]) (out client.Pruned, err error) {
@@ -44,7 +44,7 @@ func (d *handler) pruneVectors(ctx context.Context, by caller, in *body[*client.
 	if in.Body != nil {
 		req = *in.Body
 	}
-	var pruned []vectors.Pruned
+	var pruned []vectors.PrunedVectors
 	if req.All {
 		if err := requireAdmin(ctx, "the vectors of all users are for admins only"); err != nil {
 			return out, err

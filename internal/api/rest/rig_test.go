@@ -49,10 +49,10 @@ func newRig(t *testing.T) *rig {
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	r.engine = engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() { r.woken <- struct{}{} },
+		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, WakeJobRunner: func() { r.woken <- struct{}{} },
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 10,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: 1 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()

@@ -28,7 +28,7 @@ func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) 
 	switch {
 	case !owner.Valid():
 		return "", memory.Author{}, memory.Errorf(memory.Invalid, "invalid user %q", u.ID)
-	case id.Role != httpx.RoleAdmin && !id.Proves(owner):
+	case id.Role != httpx.RoleAdmin && !id.HasCredentialOf(owner):
 		return "", memory.Author{}, memory.Errorf(memory.Forbidden, "erasing or opening %q needs an admin key, or a key or signed token of that user", u.ID)
 	}
 	return owner, id.AuthorOf(owner), nil

@@ -36,18 +36,18 @@ const maxRecurring = 12
 
 // projectCounts counts facts by project.
 type projectCounts struct {
-	projects map[string]int            // number of facts by project
-	sameText map[string]*recurringItem // facts by hash of their text
-	answers  map[string]*recurringItem // values of attributes, by subject and attribute
-	themes   map[string]*recurringItem // categories and tags, by the path of the list of their facts
+	projects        map[string]int            // number of facts by project
+	sameText        map[string]*recurringItem // facts by hash of their text
+	attributeValues map[string]*recurringItem // values of attributes, by subject and attribute
+	themes          map[string]*recurringItem // categories and tags, by the path of the list of their facts
 }
 
 func newProjectCounts() *projectCounts {
-	return &projectCounts{projects: map[string]int{}, sameText: map[string]*recurringItem{}, answers: map[string]*recurringItem{}, themes: map[string]*recurringItem{}}
+	return &projectCounts{projects: map[string]int{}, sameText: map[string]*recurringItem{}, attributeValues: map[string]*recurringItem{}, themes: map[string]*recurringItem{}}
 }
 
 // addFact counts a fact. Facts without a project are ignored.
-func (a *projectCounts) add(f memory.Fact) {
+func (a *projectCounts) addFact(f memory.Fact) {
 	project := f.Scope.Project
 	if project == "" {
 		return
@@ -56,7 +56,7 @@ func (a *projectCounts) add(f memory.Fact) {
 	at := "/memories/" + f.ID
 	addOccurrence(a.sameText, f.Hash, f.Content, at, occurrence{Project: project, Link: at})
 	if f.Subject != "" && f.Attribute != "" {
-		addOccurrence(a.answers, f.Subject+"\x00"+f.Attribute, f.Subject+", "+f.Attribute, "", occurrence{Project: project, Text: f.Content, Link: at})
+		addOccurrence(a.attributeValues, f.Subject+"\x00"+f.Attribute, f.Subject+", "+f.Attribute, "", occurrence{Project: project, Text: f.Content, Link: at})
 	}
 	if f.Category != "" {
 		link := listFilter{}.With("category", f.Category)
@@ -86,7 +86,7 @@ func addOccurrence(items map[string]*recurringItem, key, name, link string, adde
 // only listed in SameFacts, not in Answers.
 func (a *projectCounts) findRecurring() recurringItems {
 	out := recurringItems{SameFacts: itemsInSeveralProjects(a.sameText, nil), Themes: itemsInSeveralProjects(a.themes, nil)}
-	out.Answers = itemsInSeveralProjects(a.answers, func(s *recurringItem) bool {
+	out.Answers = itemsInSeveralProjects(a.attributeValues, func(s *recurringItem) bool {
 		return slices.ContainsFunc(s.Occurrences, func(p occurrence) bool { return p.Text != s.Occurrences[0].Text })
 	})
 	for _, name := range topNames(a.projects, maxRecurring) {

@@ -25,7 +25,7 @@ func TestWhatRecursAcrossProjectsIsTold(t *testing.T) {
 		fact("atlas", "User edits with vi", "editor"), fact("orion", "User edits with emacs", "editor"), fact("atlas", "User edits with ed", "editor"),
 		fact("atlas", "User ships on Friday", "day", "friday"), fact("", "User writes tests last", "editor", "habit"),
 	} {
-		a.add(f)
+		a.addFact(f)
 	}
 	told := func(all []recurringItem) string {
 		var out []string

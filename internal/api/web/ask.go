@@ -41,7 +41,7 @@ func (p *Page) readPlaygroundForm(r *http.Request) (form playgroundForm, err err
 		return form, memory.Errorf(memory.Invalid, "the message is empty")
 	case form.model == "":
 		return form, memory.Errorf(memory.Invalid, "choose a model")
-	case p.Talker == nil:
+	case p.ChatModel == nil:
 		form.model = responder.Name
 	}
 	if form.temporary {
@@ -86,7 +86,7 @@ func (p *Page) answerMessage(r *http.Request, v visit, form *playgroundForm, str
 	if form.temporary {
 		said := append(form.history, chats.Message{Role: memory.RoleUser, Content: form.message})
 		if form.model != responder.Name {
-			a, err := p.Talker(r.Context(), form.model, said, stream.writeText)
+			a, err := p.ChatModel(r.Context(), form.model, said, stream.writeText)
 			return a.Text, err
 		}
 		text := responder.Respond(form.message, nil, responder.MemoryEffect{NotStoredReason: "This chat is temporary"})
@@ -101,8 +101,8 @@ func (p *Page) answerMessage(r *http.Request, v visit, form *playgroundForm, str
 		form.chat = created.ID
 	}
 	stream.Header().Set(headerChat, form.chat)
-	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: form.chat, Content: form.message, Model: form.model}, p.Talker,
-		chats.Listener{OnRecalled: func(retrieve.PromptMemory) { stream.sendHeaders() }, OnText: stream.writeText, OnEnd: func() { stream.Abort(r.Context()) }})
+	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: form.chat, Content: form.message, Model: form.model}, p.ChatModel,
+		chats.ReplyListener{OnRecalled: func(retrieve.PromptMemory) { stream.sendHeaders() }, OnText: stream.writeText, OnEnd: func() { stream.Abort(r.Context()) }})
 	if said.Answer == nil {
 		return "", err
 	}

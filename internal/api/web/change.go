@@ -48,7 +48,7 @@ func (p *Page) changeMemory(r *http.Request, v visit) (formResult, error) {
 
 // editFact changes the fields that the form contains.
 func (p *Page) editFact(r *http.Request, v visit, id string) (formResult, error) {
-	e := curate.Edit{Content: formField(r, "content"), Category: formField(r, "category")}
+	e := curate.FactEdit{Content: formField(r, "content"), Category: formField(r, "category")}
 	if s := formField(r, "tags"); s != nil {
 		e.Tags = new(splitTags(*s))
 	}
@@ -89,7 +89,7 @@ func formField(r *http.Request, name string) *string {
 
 func (p *Page) pinFacts(r *http.Request, v visit, pin bool, ids ...string) (formResult, error) {
 	for _, id := range ids {
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: new(memory.Pin(pin))}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.FactEdit{Core: new(memory.Pin(pin))}, v.author); err != nil {
 			return formResult{}, err
 		}
 	}
@@ -141,7 +141,7 @@ func (p *Page) tagFacts(r *http.Request, v visit, newTags []string, ids ...strin
 		if m.Fact == nil {
 			return formResult{}, memory.Errorf(memory.Invalid, "only facts have tags")
 		}
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: new(slices.Concat(m.Fact.Tags, newTags))}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.FactEdit{Tags: new(slices.Concat(m.Fact.Tags, newTags))}, v.author); err != nil {
 			return formResult{}, err
 		}
 	}

@@ -176,8 +176,8 @@ func (p *Page) importPart(r *http.Request, v visit, view *dataView, part *multip
 	}
 	b.ImportReport = out
 	for _, k := range []importedKind{
-		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
-		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},
+		{"fact", out.Added.Facts, out.Existing.Facts}, {"conversation", out.Added.Conversations, out.Existing.Conversations}, {"turn", out.Added.Turns, out.Existing.Turns},
+		{"summary", out.Added.Summaries, out.Existing.Summaries}, {"profile entry", out.Added.Profile, out.Existing.Profile}, {"relation", out.Added.Relations, out.Existing.Relations}, {"context", out.Added.Contexts, out.Existing.Contexts},
 	} {
 		if k.Added+k.Existing > 0 {
 			b.Kinds = append(b.Kinds, k)

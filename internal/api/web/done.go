@@ -27,7 +27,7 @@ func (d formResult) setCookie(w http.ResponseWriter, r *http.Request) {
 	if err != nil || len(data) > 2900 {
 		data, _ = json.Marshal(formResult{Message: d.Message})
 	}
-	http.SetCookie(w, cookie(r, formResultCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
+	http.SetCookie(w, newCookie(r, formResultCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
 }
 
 // takeFormResult returns the effect of the last form and deletes the cookie, so that the page shows it once.
@@ -36,7 +36,7 @@ func takeFormResult(w http.ResponseWriter, r *http.Request) *formResult {
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, cookie(r, formResultCookie, "", -time.Second))
+	http.SetCookie(w, newCookie(r, formResultCookie, "", -time.Second))
 	data, err := base64.RawURLEncoding.DecodeString(c.Value)
 	var d formResult
 	if err != nil || json.Unmarshal(data, &d) != nil || d.Message == "" {

@@ -22,7 +22,7 @@ func (p *Page) templateFuncs() template.FuncMap {
 		"seg":     url.PathEscape,
 		"percent": formatPercent,
 		"count":   func(n any) string { return formatCount(toInt(n)) },
-		"plural":  func(n any, thing string) string { return plural(toInt(n), thing) },
+		"plural":  func(n any, noun string) string { return plural(toInt(n), noun) },
 		"clip":    clip,
 		"asset":   func(name string) string { return "/assets/" + name + "?" + p.assets()[name].hash },
 		"author":  authorName,

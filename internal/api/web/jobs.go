@@ -13,8 +13,8 @@ import (
 type jobsView struct {
 	Here    string // path and query of this view
 	Jobs    []client.Job
-	Vectors vectors.Vectors // counts of vectors, while a job computes vectors or if the user asked for the counts
-	Counted bool            // the user asked for the counts
+	Vectors vectors.EmbedProgress // counts of vectors, while a job computes vectors or if the user asked for the counts
+	Counted bool                  // the user asked for the counts
 }
 
 // Done is the number of memories that have a vector of the current embedder.

@@ -42,7 +42,7 @@ func (p *Page) factHistory(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if m.Fact == nil {
-		return redirectTo(memoryPath(client.View(m))), nil
+		return redirectTarget(memoryPath(client.View(m))), nil
 	}
 	page, err := p.engine.History(r.Context(), v.owner, v.id, r.FormValue("cursor"))
 	if err != nil {

@@ -27,13 +27,13 @@ const (
 
 // listFilter contains the parameters of the list of memories: the search text Q, filters, and the id of the memory to edit.
 type listFilter struct {
-	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
+	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, EditedID string
 }
 
 func listFilterOf(q url.Values) listFilter {
 	return listFilter{
 		Q: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Status: q.Get("status"), Category: q.Get("category"),
-		Tag: strings.TrimSpace(q.Get("tag")), Project: q.Get("project"), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
+		Tag: strings.TrimSpace(q.Get("tag")), Project: q.Get("project"), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), EditedID: q.Get("edit"),
 	}
 }
 
@@ -159,7 +159,7 @@ func (p *Page) memoriesView(r *http.Request, v visit) (any, error) {
 }
 
 func rowOf(m memory.Memory, filter listFilter, returnTo string) row {
-	return row{Memory: client.View(m), Back: returnTo, EditAt: filter.With("edit", m.ID()) + "#m-" + m.ID(), Editing: filter.Edit == m.ID()}
+	return row{Memory: client.View(m), Back: returnTo, EditAt: filter.With("edit", m.ID()) + "#m-" + m.ID(), Editing: filter.EditedID == m.ID()}
 }
 
 // parseDay returns the last moment of a day; "" means the present.
@@ -179,7 +179,7 @@ const headerTyping = "X-Loci-Typing"
 
 // searchView runs a search and reads the omitted candidates from the search's trace.
 func (p *Page) searchView(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
-	a, topK, recency := view.Filter, maxHits, p.Recency
+	a, topK, recency := view.Filter, maxHits, p.RecencyWeight
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &topK, RecencyWeight: &recency,
 		Category: a.Category, Tag: a.Tag, At: at, API: "page", Untraced: r.Header.Get(headerTyping) != "",
@@ -235,7 +235,7 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, returnT
 	}
 	byID, err := p.memoriesByID(r, v, ids...)
 	for _, h := range hits {
-		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: returnTo, Why: scoreBarOf(h.Score, h.Why, p.Recency), CutReason: cmp.Or(omissionReasons[h.Cut], h.Cut)}
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: returnTo, Why: scoreBarOf(h.Score, h.Why, p.RecencyWeight), CutReason: cmp.Or(omissionReasons[h.Cut], h.Cut)}
 		if m, ok := byID[h.ID]; ok {
 			one.Memory = client.View(m)
 		}

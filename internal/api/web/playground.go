@@ -28,7 +28,7 @@ type playgroundView struct {
 	Documents      []contextChoice // documents attached to the conversation
 	Temporary      bool
 	History        string // messages of a temporary chat as JSON, stored only in the page
-	Exchanges      []playExchange
+	Exchanges      []playgroundExchange
 	Earlier        int // number of exchanges before the first shown exchange
 	Chats          []chatChoice
 	Models         []string
@@ -46,7 +46,7 @@ func (p *Page) chatChoiceOf(c memory.Conversation) chatChoice {
 }
 
 // playgroundExchange is a question with its answers.
-type playExchange struct {
+type playgroundExchange struct {
 	Question     *memory.Turn // nil if an answer follows no question
 	Answers      []memory.Turn
 	Trace        string // id of the trace; "" if unknown
@@ -116,18 +116,18 @@ func (p *Page) loadPlayground(r *http.Request, v visit, view *playgroundView) er
 }
 
 // groupExchanges groups turns by question. Turns whose text was erased are omitted.
-func groupExchanges(turns []memory.Turn) []playExchange {
-	var out []playExchange
+func groupExchanges(turns []memory.Turn) []playgroundExchange {
+	var out []playgroundExchange
 	for _, t := range turns {
 		if t.Content == "" || t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
 			continue
 		}
 		if t.Role == memory.RoleUser {
-			out = append(out, playExchange{Question: &t})
+			out = append(out, playgroundExchange{Question: &t})
 			continue
 		}
 		if len(out) == 0 {
-			out = append(out, playExchange{})
+			out = append(out, playgroundExchange{})
 		}
 		last := &out[len(out)-1]
 		last.Answers = append(last.Answers, t)
@@ -180,7 +180,7 @@ func (p *Page) loadExchanges(r *http.Request, v visit, view *playgroundView, tur
 }
 
 // addUsedMemories adds the memories of a trace, in their current state.
-func (p *Page) addUsedMemories(r *http.Request, v visit, x *playExchange, t memory.Trace, returnTo string) error {
+func (p *Page) addUsedMemories(r *http.Request, v visit, x *playgroundExchange, t memory.Trace, returnTo string) error {
 	rows, err := p.hitRows(r, v, t.Hits, returnTo)
 	for i := range rows {
 		rows[i].Editing = rows[i].CanEdit() && r.FormValue("edit") == rows[i].ID

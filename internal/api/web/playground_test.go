@@ -42,7 +42,7 @@ func (u *upstream) talk(_ context.Context, model string, chat []chats.Message, h
 func talkingRig(t *testing.T, key string) (*rig, *upstream) {
 	t.Helper()
 	r, u := newRig(t, key), &upstream{says: "I see."}
-	r.page.Upstream, r.page.Talker = u, u.talk
+	r.page.Upstream, r.page.ChatModel = u, u.talk
 	return r, u
 }
 

@@ -46,9 +46,9 @@ func newRig(t *testing.T, key string) *rig {
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	r.engine = engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() {},
+		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, WakeJobRunner: func() {},
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 4 << 10,
+		TopK: 8, BlockTokens: 1500, ScoreThreshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxTextBytes: 4 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()
@@ -57,7 +57,7 @@ func newRig(t *testing.T, key string) *rig {
 		}
 	})
 	r.page = New(r.engine, Options{
-		Key: key, MultiUser: true, Sessions: store, Recency: 0.2, DocumentTokens: 100, Zone: time.UTC,
+		Key: key, MultiUser: true, Sessions: store, RecencyWeight: 0.2, DocumentTokens: 100, Zone: time.UTC,
 		Health: func(context.Context) client.Health {
 			return client.Health{Status: "ok", Version: "1", Models: []string{"loci/recall"}}
 		},

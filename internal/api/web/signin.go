@@ -46,7 +46,7 @@ const tokenCookie = "token"
 func (p *Page) WithSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
-			s, err := p.session(r.Context(), c.Value)
+			s, err := p.sessionByToken(r.Context(), c.Value)
 			switch {
 			case err == nil:
 				ctx := r.Context()
@@ -84,7 +84,7 @@ func (p *Page) sessionHash(token string) string {
 }
 
 // sessionByToken returns the session of a token, or [memory.NotFound] if there is none or it has expired.
-func (p *Page) session(ctx context.Context, token string) (memory.Session, error) {
+func (p *Page) sessionByToken(ctx context.Context, token string) (memory.Session, error) {
 	s, err := p.Sessions.Session(ctx, memory.DefaultNamespace, p.sessionHash(token))
 	if err == nil && !p.engine.Now().Before(s.ExpiresAt) {
 		err = memory.Errorf(memory.NotFound, "the session has expired")
@@ -97,7 +97,7 @@ func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 	if err != nil {
 		return memory.Session{}, err
 	}
-	return p.session(r.Context(), c.Value)
+	return p.sessionByToken(r.Context(), c.Value)
 }
 
 // openSession signs a browser in as user and replaces its earlier session. The credential is in the format that
@@ -111,7 +111,7 @@ func (p *Page) openSession(w http.ResponseWriter, r *http.Request, credential, u
 	if err := p.Sessions.AddSession(r.Context(), memory.DefaultNamespace, s); err != nil {
 		return err
 	}
-	http.SetCookie(w, cookie(r, sessionCookie, token, lifetime))
+	http.SetCookie(w, newCookie(r, sessionCookie, token, lifetime))
 	return nil
 }
 
@@ -153,7 +153,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	form := p.newSignInForm(r.PostFormValue("next"), r.PostFormValue("user"))
 	in, credential, ok := p.Auth.SignInByKey(r.PostFormValue("key"))
 	if p.Key == "" { // without a key, the server trusts its own machine and the form only asks for the user
-		in, credential, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
+		in, credential, ok = httpx.SignIn{Role: memory.KeyAdmin, AuditName: "this machine"}, "", true
 	}
 	status := http.StatusUnauthorized
 	switch {
@@ -174,11 +174,11 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		form.Error = strings.TrimPrefix(form.Error, "That key is right. ")
 	}
 	if form.Error != "" {
-		_ = p.recordAudit(r, "sign in refused", in.By, form.User, "") // the sign-in is refused even if recording fails
+		_ = p.recordAudit(r, "sign in refused", in.AuditName, form.User, "") // the sign-in is refused even if recording fails
 		p.renderSignIn(w, r, status, form)
 		return
 	}
-	err := p.recordAudit(r, "sign in", in.By, cmp.Or(form.User, in.User), "")
+	err := p.recordAudit(r, "sign in", in.AuditName, cmp.Or(form.User, in.User), "")
 	if err == nil {
 		err = p.openSession(w, r, credential, form.User, sessionTime)
 	}
@@ -211,7 +211,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	case user != "" && !httpx.ValidUser(user):
 		err = memory.Errorf(memory.Invalid, "invalid user name")
 	default:
-		err = p.recordAudit(r, "switch user", id.By, user, "")
+		err = p.recordAudit(r, "switch user", id.AuditName, user, "")
 	}
 	if err == nil {
 		err = p.openSession(w, r, s.By, user, s.ExpiresAt.Sub(p.engine.Now()))
@@ -229,7 +229,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	http.SetCookie(w, cookie(r, sessionCookie, "", -time.Second))
+	http.SetCookie(w, newCookie(r, sessionCookie, "", -time.Second))
 	if to := p.Issuer.signOutURL(r, s.By); to != "" {
 		p.redirectByPage(w, r, to, "Signing out")
 		return
@@ -238,7 +238,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 // newCookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
-func cookie(r *http.Request, name, value string, lifetime time.Duration) *http.Cookie {
+func newCookie(r *http.Request, name, value string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(lifetime.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: httpx.IsSecure(r),

@@ -49,7 +49,7 @@ type signInState struct {
 }
 
 // discoverProvider reads the issuer's metadata.
-func (i *Issuer) discover() (*oidc.Provider, error) {
+func (i *Issuer) discoverProvider() (*oidc.Provider, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.provider != nil {
@@ -71,7 +71,7 @@ func (i *Issuer) discover() (*oidc.Provider, error) {
 
 // oauthFlow returns the OAuth configuration and the verifier of the issuer's tokens.
 func (i *Issuer) oauthFlow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
-	provider, err := i.discover()
+	provider, err := i.discoverProvider()
 	if err != nil {
 		return oauth2.Config{}, nil, err
 	}
@@ -99,7 +99,7 @@ func (p *Page) startSSO(w http.ResponseWriter, r *http.Request) {
 	}
 	state := signInState{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), localPath(r.FormValue("next"))}
 	text, _ := json.Marshal(state) // strings can always be encoded
-	c := cookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoTimeout)
+	c := newCookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoTimeout)
 	c.SameSite = http.SameSiteLaxMode // the issuer sends the browser back from another site
 	http.SetCookie(w, c)
 	http.Redirect(w, r, flow.AuthCodeURL(state.State, oidc.Nonce(state.Nonce), oauth2.S256ChallengeOption(state.Verifier)), http.StatusSeeOther)
@@ -107,10 +107,10 @@ func (p *Page) startSSO(w http.ResponseWriter, r *http.Request) {
 
 // finishSSO handles the request to which the issuer redirects the browser after the sign-in.
 func (p *Page) finishSSO(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, cookie(r, ssoCookie, "", -time.Second))
+	http.SetCookie(w, newCookie(r, ssoCookie, "", -time.Second))
 	state, signIn, err := p.Issuer.verifyCallback(r)
 	if err == nil {
-		err = p.recordAudit(r, "sign in", signIn.By, signIn.User, "single sign-on")
+		err = p.recordAudit(r, "sign in", signIn.AuditName, signIn.User, "single sign-on")
 	} else {
 		_ = p.recordAudit(r, "sign in refused", "", "", "single sign-on")
 	}

@@ -65,7 +65,7 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *journalCou
 			return err
 		}
 		categories[m.Fact.Category]++
-		projects.add(*m.Fact)
+		projects.addFact(*m.Fact)
 	}
 	s.categories, s.recurring = categories, projects.findRecurring()
 	return nil

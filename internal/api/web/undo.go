@@ -53,7 +53,7 @@ func (p *Page) undoChanges(r *http.Request, v visit) (formResult, error) {
 		u.Cascade = r.PostFormValue("cascade") != ""
 		undone, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
 		if errors.Is(err, memory.Conflict) && !u.Cascade && len(runs) == 1 {
-			return formResult{to: "/undo?" + url.Values{"change": {u.Change}, "run": {u.Run}, "to": {r.PostFormValue("to")}, "back": {localPath(r.PostFormValue("back"))}}.Encode()}, nil
+			return formResult{to: "/undo?" + url.Values{"change": {u.ChangeID}, "run": {u.RunID}, "to": {r.PostFormValue("to")}, "back": {localPath(r.PostFormValue("back"))}}.Encode()}, nil
 		}
 		if err != nil {
 			return formResult{}, err
@@ -64,7 +64,7 @@ func (p *Page) undoChanges(r *http.Request, v visit) (formResult, error) {
 }
 
 func parseUndo(change, run, to string) (curate.UndoRequest, error) {
-	u := curate.UndoRequest{Change: change, Run: run}
+	u := curate.UndoRequest{ChangeID: change, RunID: run}
 	if to != "" {
 		t, err := time.Parse(time.RFC3339Nano, to)
 		if err != nil {

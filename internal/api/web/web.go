@@ -27,7 +27,7 @@ type Options struct {
 	MultiUser      bool                                           // the server has several users, so the sign-in form asks for a name
 	Sessions       memory.Sessions                                // stores sessions
 	ValidToken     func(token string) bool                        // reports whether a front end signed this token; nil accepts no tokens
-	Recency        float64                                        // weight of recency in a score, 0 to 1
+	RecencyWeight  float64                                        // weight of recency in a score, 0 to 1
 	DocumentTokens int                                            // maximum tokens of attached contexts in a prompt
 	Health         func(context.Context) client.Health            // state of the server
 	Settings       func() []Setting                               // settings in display order, read each time the page shows them
@@ -36,9 +36,9 @@ type Options struct {
 	PromptDir      string                                         // folder with files that replace built-in prompts
 	ActivePrompts  func() *prompt.Set                             // prompts in the variants for the models in use; nil uses the engine's
 	Upstream       Upstream                                       // upstream whose models the playground lists; nil lists only Loci's own
-	Talker         chats.ChatModel                                // answers chats with the upstream's models; nil uses only Loci's own model
+	ChatModel      chats.ChatModel                                // answers chats with the upstream's models; nil uses only Loci's own model
 	Zone           *time.Location                                 // time zone of displayed times; nil uses the server's
-	OtherPaths     []string                                       // path prefixes of other APIs; if empty, other APIs get all unknown paths
+	OtherAPIPaths  []string                                       // path prefixes of other APIs; if empty, other APIs get all unknown paths
 }
 
 // Page serves the web page.
@@ -137,14 +137,14 @@ func (p *Page) WithFallback(next http.Handler) http.Handler {
 
 // Owns reports whether the page answers a request: one for its paths, or a browser's request for an unknown path.
 func (p *Page) Owns(r *http.Request) bool {
-	if slices.ContainsFunc(p.OtherPaths, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
+	if slices.ContainsFunc(p.OtherAPIPaths, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return false
 	}
 	if _, pattern := p.mux().Handler(r); pattern != "" {
 		return true
 	}
 	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
-	return len(p.OtherPaths) > 0 && browser
+	return len(p.OtherAPIPaths) > 0 && browser
 }
 
 // ServeHTTP serves the page's paths and refuses forms that another site made the browser send.
@@ -209,7 +209,7 @@ func (p routes) handleView(pattern, templateName string, load func(*http.Request
 		if err != nil {
 			return err
 		}
-		if to, ok := body.(redirectTo); ok {
+		if to, ok := body.(redirectTarget); ok {
 			http.Redirect(w, r, string(to), http.StatusSeeOther)
 			return nil
 		}
@@ -219,7 +219,7 @@ func (p routes) handleView(pattern, templateName string, load func(*http.Request
 }
 
 // redirectTarget is the result of a view that redirects the browser to another path.
-type redirectTo string
+type redirectTarget string
 
 func (p routes) handleForm(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {

@@ -38,7 +38,7 @@ var reasonKinds = []reasonKind{
 }
 
 // scoreBarOf splits a score into recency, with its weight of 0 to 1, and relevance, which it divides by kinds of cues.
-func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
+func scoreBarOf(score float64, why memory.Why, recencyWeight float64) *scoreBar {
 	b := &scoreBar{Score: score, Reasons: recall.ReasonText(why), Numbers: recall.PartsText(why), Core: why.Get("core") > 0}
 	sums, sum := make([]float64, len(reasonKinds)), 0.0
 	for _, part := range why {
@@ -50,7 +50,7 @@ func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
 		sums[i] += part.Value
 		sum += part.Value
 	}
-	relevant, recent := (1-recency)*why.Get("relevance"), recency*why.Get("recency")
+	relevant, recent := (1-recencyWeight)*why.Get("relevance"), recencyWeight*why.Get("recency")
 	length := min(max(score, 0), 1)
 	if relevant+recent <= 0 || sum <= 0 {
 		b.addSegment("score", "w-words", length)

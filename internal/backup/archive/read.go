@@ -31,7 +31,7 @@ type Archive struct {
 // archive, identityOrPath is an age identity or the path of a file with identities. Open returns [memory.NotFound]
 // if the file does not exist, [memory.Invalid] if it is not a complete backup, and [memory.Unavailable] for
 // an archive of a newer program.
-func Open(path, identity string) (*Archive, error) {
+func Open(path, identityOrPath string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, memory.Errorf(memory.NotFound, "there is no file %s", path)
@@ -45,7 +45,7 @@ func Open(path, identity string) (*Archive, error) {
 		err = memory.Errorf(memory.Invalid, "the backup is not a regular file")
 	}
 	if err == nil {
-		err = a.open(f, info.Size(), identity)
+		err = a.open(f, info.Size(), identityOrPath)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
@@ -54,8 +54,8 @@ func Open(path, identity string) (*Archive, error) {
 }
 
 // open reads the zip directory and the manifest.
-func (a *Archive) open(src io.ReaderAt, size int64, identity string) error {
-	src, size, err := decrypt(src, size, identity)
+func (a *Archive) open(src io.ReaderAt, size int64, identityOrPath string) error {
+	src, size, err := decrypt(src, size, identityOrPath)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (a *Archive) Check(ctx context.Context, report func(done, total int64)) err
 
 // Unpack writes the members of a folder of the archive into the new folder dir, and compares them with
 // the manifest. If it returns nil, the files are synced to disk. After an error, written files stay.
-func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, total int64)) (err error) {
+func (a *Archive) Unpack(ctx context.Context, archiveFolder, dir string, report func(done, total int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	err = a.copyMembers(ctx, folder+"/", report, func(name string) (io.WriteCloser, error) {
+	err = a.copyMembers(ctx, archiveFolder+"/", report, func(name string) (io.WriteCloser, error) {
 		name = filepath.FromSlash(name)
 		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return nil, err

@@ -119,8 +119,8 @@ func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, state *me
 		if state.Rules = strings.TrimSpace(*edit.Rules); !utf8.ValidString(state.Rules) {
 			return memory.Errorf(memory.Invalid, "rules: is not valid UTF-8")
 		}
-		if len(state.Rules) > e.Opts.MaxText {
-			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(state.Rules), e.Opts.MaxText)
+		if len(state.Rules) > e.Opts.MaxTextBytes {
+			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(state.Rules), e.Opts.MaxTextBytes)
 		}
 	}
 	if edit.Contexts == nil {
@@ -154,7 +154,7 @@ func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, state *me
 // conversation and that no person decided on.
 func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, withFacts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	reopen, err := e.Replies.endReplies(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
+	reopen, err := e.ReplyLocks.endReplies(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -214,11 +214,11 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	}
 	changes = append(changes, learn.Forget(removed, e.Time(), reason, author)...)
 	run := memory.Run{ID: core.NewID(), Kind: "forget", Author: author, Base: memory.RunBase(version)}
-	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
+	return e.Store.Apply(ctx, owner, run, firstChangePerTarget(changes)...)
 }
 
 // firstChangePerTarget returns only the first change of each target.
-func dedupeTargets(changes []memory.Change) []memory.Change {
+func firstChangePerTarget(changes []memory.Change) []memory.Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		target := c.After.Target()
@@ -235,5 +235,5 @@ type Chats struct {
 	Exchange *exchange.Exchanges
 	Curate   *curate.Curator
 
-	Replies replyLocks // admits one reply at a time to each chat
+	ReplyLocks replyLocks // admits one reply at a time to each chat
 }

@@ -10,16 +10,16 @@ import (
 // replyLocks admits one reply at a time to a chat in this process, and ends the reply when the chat is
 // deleted. The zero value is ready to use.
 type replyLocks struct {
-	mu    sync.Mutex // guards the following fields
-	Slots map[string]*replySlot
+	mu          sync.Mutex // guards the following fields
+	SlotsByChat map[string]*replySlot
 }
 
 // replySlot is the lock of a chat with a reply in progress or waiting.
 type replySlot struct {
-	sem     chan struct{}           // has capacity 1 and is full while locked
-	refs    int                     // number of holders and waiters
-	cancel  context.CancelCauseFunc // ends the reply in progress; nil: none
-	refusal error                   // why new replies are refused; nil: replies are admitted
+	sem      chan struct{}           // has capacity 1 and is full while locked
+	refCount int                     // number of holders and waiters
+	cancel   context.CancelCauseFunc // ends the reply in progress; nil: none
+	refusal  error                   // why new replies are refused; nil: replies are admitted
 }
 
 // acquire waits until the chat has no other reply. endReplies cancels the returned context.
@@ -83,22 +83,22 @@ func (t *replyLocks) endReplies(ctx context.Context, owner memory.Owner, chat st
 func (t *replyLocks) retainSlot(key string) *replySlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.Slots == nil {
-		t.Slots = map[string]*replySlot{}
+	if t.SlotsByChat == nil {
+		t.SlotsByChat = map[string]*replySlot{}
 	}
-	slot := t.Slots[key]
+	slot := t.SlotsByChat[key]
 	if slot == nil {
 		slot = &replySlot{sem: make(chan struct{}, 1)}
-		t.Slots[key] = slot
+		t.SlotsByChat[key] = slot
 	}
-	slot.refs++
+	slot.refCount++
 	return slot
 }
 
 func (t *replyLocks) releaseSlot(key string, slot *replySlot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if slot.refs--; slot.refs == 0 {
-		delete(t.Slots, key)
+	if slot.refCount--; slot.refCount == 0 {
+		delete(t.SlotsByChat, key)
 	}
 }

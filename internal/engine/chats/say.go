@@ -44,7 +44,7 @@ type ChatModel func(ctx context.Context, model string, chat []Message, onText fu
 
 // ReplyListener receives a reply piece by piece. OnRecalled and OnText are required. While they block, other
 // replies wait.
-type Listener struct {
+type ReplyListener struct {
 	OnRecalled func(retrieve.PromptMemory) // called once, before the first piece
 	OnText     func(piece string)          // called with each piece of the answer
 
@@ -54,7 +54,7 @@ type Listener struct {
 }
 
 // watchEnd calls OnEnd when ctx ends. stop waits for a running call and prevents later calls.
-func (l Listener) watchEnd(ctx context.Context) (stop func()) {
+func (l ReplyListener) watchEnd(ctx context.Context) (stop func()) {
 	if l.OnEnd == nil {
 		return func() {}
 	}
@@ -88,7 +88,7 @@ const (
 // chat, [memory.Conflict] if the chat has no message to answer again. After OnRecalled, the user's message
 // and the partial answer are stored. If the client disconnects or the chat is deleted, the error is the
 // context's cause.
-func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listener Listener) (Reply, error) {
+func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listener ReplyListener) (Reply, error) {
 	var err error
 	if req.Rules != "" {
 		if req.Rules, err = e.CheckText("rules", req.Rules); err != nil {
@@ -100,7 +100,7 @@ func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listen
 			return Reply{}, err
 		}
 	}
-	ctx, unlock, err := e.Replies.acquire(ctx, req.Owner, req.Chat)
+	ctx, unlock, err := e.ReplyLocks.acquire(ctx, req.Owner, req.Chat)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -160,7 +160,7 @@ func (e *Chats) openReply(ctx context.Context, req SayRequest) (*pendingReply, e
 	chat := c.chatRequest()
 	c.exchange = e.Exchange.Open(ctx, exchange.Incoming{
 		Owner: req.Owner, IsOwnChat: true, Chat: chat, Extras: chatapi.Extras{ID: req.Chat, Project: conv.Project},
-		AfterTurn: cmp.Or(c.path[len(c.path)-1].Parent, thread.AtBeginning), FirstMessage: len(chat.Messages) - 1,
+		AfterTurnID: cmp.Or(c.path[len(c.path)-1].Parent, thread.AtBeginning), FirstMessageIndex: len(chat.Messages) - 1,
 	})
 	return c, c.checkPlacement()
 }

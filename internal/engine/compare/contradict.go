@@ -17,7 +17,7 @@ import (
 // visible where f is not: a fact of one project does not contradict facts of other projects. It also returns
 // the fact with the id replacedID, if that id is not empty.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, replacedID string) ([]memory.Fact, error) {
-	var neighbors []extract.Neighbour
+	var neighbors []extract.Neighbor
 	var err error
 	if f.Subject != "" || learn.IsDenial(f.Content) {
 		neighbors, err = e.opposedFacts(ctx, f, MaxOpposed)
@@ -67,7 +67,7 @@ func (e *Comparer) ConflictsWithShared(ctx context.Context, link memory.Link) ([
 		if listed || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
 			continue
 		}
-		if len(ContradictedIDs(f, []extract.Neighbour{n})) > 0 || len(ContradictedIDs(n.Fact, []extract.Neighbour{{Fact: f}})) > 0 {
+		if len(ContradictedIDs(f, []extract.Neighbor{n})) > 0 || len(ContradictedIDs(n.Fact, []extract.Neighbor{{Fact: f}})) > 0 {
 			out = append(out, n.Fact)
 		}
 	}
@@ -76,12 +76,12 @@ func (e *Comparer) ConflictsWithShared(ctx context.Context, link memory.Link) ([
 
 // appendSameAttribute appends to neighbors the facts with the subject and attribute of f, if f has an
 // attribute.
-func (e *Comparer) appendSameAttribute(ctx context.Context, f memory.Fact, neighbors []extract.Neighbour) ([]extract.Neighbour, error) {
+func (e *Comparer) appendSameAttribute(ctx context.Context, f memory.Fact, neighbors []extract.Neighbor) ([]extract.Neighbor, error) {
 	if f.Attribute == "" {
 		return neighbors, nil
 	}
 	err := e.EachMemory(ctx, f.Scope.Owner, memory.Query{Subject: f.Subject, Attribute: f.Attribute}, func(m memory.Memory) {
-		neighbors = append(neighbors, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+		neighbors = append(neighbors, extract.Neighbor{Fact: *m.Fact, Link: m.Link})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the facts that %s may contradict: %w", f.ID, err)
@@ -96,7 +96,7 @@ func mayContradict(f memory.Fact) bool {
 
 // RunBaseFor returns the base of a run that activates a fact, or 0 if the fact cannot contradict other facts.
 // Of two concurrent runs with contradicting facts, the store refuses the later, which is then planned again.
-func (e *Comparer) BaseFor(ctx context.Context, f memory.Fact) (int64, error) {
+func (e *Comparer) RunBaseFor(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
 	}
@@ -105,19 +105,19 @@ func (e *Comparer) BaseFor(ctx context.Context, f memory.Fact) (int64, error) {
 }
 
 // ContradictedIDs returns the ids of the neighbors that contradict f.
-func ContradictedIDs(f memory.Fact, neighbors []extract.Neighbour) (ids []string) {
+func ContradictedIDs(f memory.Fact, neighbors []extract.Neighbor) (ids []string) {
 	if len(neighbors) == 0 {
 		return nil
 	}
 	candidate := extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
 	for _, n := range neighbors {
 		if n.Link == nil && n.Fact.ID != f.ID {
-			candidate.Neighbours = append(candidate.Neighbours, n)
+			candidate.Neighbors = append(candidate.Neighbors, n)
 		}
 	}
 	for _, d := range learn.Reconcile([]extract.Candidate{candidate}) {
-		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
-			ids = append(ids, d.Target)
+		if d.Verdict == learn.Update && !slices.Contains(ids, d.TargetID) {
+			ids = append(ids, d.TargetID)
 		}
 	}
 	return ids
@@ -132,15 +132,15 @@ const (
 )
 
 // opposedFacts returns facts that share words with f, if only one of the two denies or ends something.
-func (e *Comparer) opposedFacts(ctx context.Context, f memory.Fact, limit int) ([]extract.Neighbour, error) {
+func (e *Comparer) opposedFacts(ctx context.Context, f memory.Fact, limit int) ([]extract.Neighbor, error) {
 	memories, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, WordsOnly: true, Kinds: []memory.Kind{memory.KindFact}, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("find the facts that %s may contradict: %w", f.ID, err)
 	}
-	var neighbors []extract.Neighbour
+	var neighbors []extract.Neighbor
 	for _, m := range memories {
 		if m.Fact != nil && learn.IsDenial(m.Fact.Content) != learn.IsDenial(f.Content) {
-			neighbors = append(neighbors, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+			neighbors = append(neighbors, extract.Neighbor{Fact: *m.Fact, Link: m.Link})
 		}
 	}
 	return neighbors, nil
@@ -154,16 +154,16 @@ func IsNarrower(narrow, wide memory.Scope) bool {
 
 // ReplacementChanges returns the changes by which a person's fact f replaces others. It makes f the newest,
 // since the person stated it last, and pins f if a replaced fact was pinned.
-func (e *Comparer) ReplacementChanges(f *memory.Fact, replaced []memory.Fact, reason string, author memory.Author) []memory.Change {
+func (e *Comparer) ReplacementChanges(f *memory.Fact, replacedFacts []memory.Fact, reason string, author memory.Author) []memory.Change {
 	now := e.Time()
-	for _, old := range replaced {
+	for _, old := range replacedFacts {
 		if !f.Newer(&old) {
 			f.ObservedAt, f.ObservedSeq = now, 0
 		}
 		f.Core = cmp.Or(f.Core, old.Core)
 	}
 	var replacements []memory.Change
-	for _, old := range replaced {
+	for _, old := range replacedFacts {
 		replacement := memory.Replace(old, *f, now, reason, author)[0]
 		if ended := replacement.After.Fact; ended.ValidTo.Before(ended.ValidFrom) { // the fact was never valid
 			ended.ValidTo = ended.ValidFrom

@@ -24,7 +24,7 @@ func (e *Comparer) PendingReplacements(ctx context.Context, owner memory.Owner) 
 		}
 		oldID, found := e.replacedIDs.Get(m.ID())
 		if !found {
-			proposal, err := e.ProposalOf(ctx, owner, m)
+			proposal, err := e.PendingChange(ctx, owner, m)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -45,7 +45,7 @@ func (e *Comparer) PendingReplacements(ctx context.Context, owner memory.Owner) 
 
 // PendingChange returns the change that made a fact pending, or the zero Change. It skips an undo that
 // restored the fact, since an undo does not contain the reason.
-func (e *Comparer) ProposalOf(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
+func (e *Comparer) PendingChange(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.State{Fact: m.Fact}.Target()
 	if m.Link != nil {
 		target = memory.State{Link: m.Link}.Target()

@@ -54,7 +54,7 @@ const secretMargin = 8 << 10
 
 // CutMark returns the text that ends a message cut to limits.text, or "" for shorter messages.
 func (e *Core) CutMark(content string) string {
-	if e.Opts.MaxText <= 0 || len(content) <= e.Opts.MaxText {
+	if e.Opts.MaxTextBytes <= 0 || len(content) <= e.Opts.MaxTextBytes {
 		return ""
 	}
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(content), sha256.Sum256([]byte(content)))
@@ -62,7 +62,7 @@ func (e *Core) CutMark(content string) string {
 
 // Truncate returns a copy of a message, cut to limits.text plus [secretMargin] bytes.
 func (e *Core) Truncate(content string) string {
-	return strings.Clone(Clip(content, e.Opts.MaxText+secretMargin))
+	return strings.Clone(Clip(content, e.Opts.MaxTextBytes+secretMargin))
 }
 
 // CutMessages cuts the chat's messages that exceed limits.text, and returns their cut marks by index.
@@ -85,7 +85,7 @@ func (e *Core) StoredText(content, cutMark string) string {
 	if cutMark == "" {
 		return content
 	}
-	return Clip(content, max(0, e.Opts.MaxText-len(cutMark))) + cutMark
+	return Clip(content, max(0, e.Opts.MaxTextBytes-len(cutMark))) + cutMark
 }
 
 // Acceptance determines who must accept a fact before it is shared with another user.

@@ -125,7 +125,7 @@ func (f *ownerTopFacts) applyChanges(ctx context.Context, e *Core, owner memory.
 func (f *ownerTopFacts) setFacts(facts []memory.Memory, now time.Time) {
 	if len(facts) > maxTopFacts*3/2 {
 		f.hasMore = true
-		best := recall.ByImportance(facts, now)
+		best := recall.HitsByImportance(facts, now)
 		facts = facts[:0]
 		for _, h := range best[:maxTopFacts] {
 			facts = append(facts, h.Memory)

@@ -80,6 +80,6 @@ func (e *Core) WakeWhenIdle() {
 	e.Background.Go(func() {
 		e.Idle.Wait(context.Background())
 		e.Idle.waking.Store(false)
-		e.Wake()
+		e.WakeJobRunner()
 	})
 }

@@ -19,46 +19,46 @@ import (
 
 // Parts are the components of an engine. All are required except LLM and Reranker.
 type Parts struct {
-	Store    memory.Store
-	Searcher memory.Searcher
-	Embedder memory.Embedder
-	LLM      memory.LLM      // nil: learning uses only rules
-	Reranker memory.Reranker // reranks the best candidates; nil: no reranking
-	Prompts  *prompt.Set
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Now      func() time.Time
-	Wake     func() // notifies the job runner of new jobs
+	Store         memory.Store
+	Searcher      memory.Searcher
+	Embedder      memory.Embedder
+	LLM           memory.LLM      // nil: learning uses only rules
+	Reranker      memory.Reranker // reranks the best candidates; nil: no reranking
+	Prompts       *prompt.Set
+	Metrics       *obs.Metrics
+	Log           *slog.Logger
+	Now           func() time.Time
+	WakeJobRunner func() // notifies the job runner of new jobs
 }
 
 // Options are an engine's settings. Package loci sets all fields; zero values are not defaults.
 type Options struct {
 	TopK                 int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
-	Budget               int           // maximum size of a block, in tokens
-	Threshold            float64       // minimum score; negative: the calibrated value
+	BlockTokens          int           // maximum size of a block, in tokens
+	ScoreThreshold       float64       // minimum score; negative: the calibrated value
 	EmbedderSetByProfile bool          // the settings profile names the embedder; duplicates are then found by plain cosine
 	RecencyWeight        float64       // weight of a memory's recency in its score, 0 to 1
 	Deadline             time.Duration // time limit of recall in a chat; with slow local models it is extended up to SlowModelDeadline
 	SlowModelDeadline    time.Duration // maximum time limit of recall in a chat with slow local models
 	Recall               RecallRules
 	LexicalScale         *RelevanceScale // replaces ScoreThreshold and Recall.Measure for a lexical embedder; nil: no replacement
-	LearnAfter           Trigger         // message after which learning starts
+	LearnAfter           LearnTrigger    // message after which learning starts
 	LearnModel           string          // empty: the model of the user's last chat
 	UseClientKeys        bool            // the learning model is called with the API key of the user's last chat
 	LearnByRules         bool            // learn by rules if no model is configured or if it keeps failing
 	LearnFromAssistant   bool            // also learn from the assistant's turns
-	MaxText              int             // bytes of one memory or message
-	History              History
+	MaxTextBytes         int             // bytes of one memory or message
+	History              HistoryPolicy
 	IntentMethod         string // method that finds a query's intent; empty: keywords
 	LogContent           bool   // log the texts of memories and models, not only ids
 	Acceptance           Acceptance
-	Channels             Channels // access of an Open WebUI channel; empty: ChannelsOff
-	Learn                Learning
+	Channels             ChannelAccess // access of an Open WebUI channel; empty: ChannelsOff
+	Learn                LearningOptions
 }
 
 // RelevanceScale is a measure of relevance and its threshold.
 type RelevanceScale struct {
-	Measure   recall.Measure
+	Measure   recall.RelevanceMeasure
 	Threshold float64 // negative: the calibrated value
 }
 
@@ -74,7 +74,7 @@ func (o Options) DefaultTopK(forChat bool) int {
 }
 
 // LearningOptions configure from which messages Loci learns, and how.
-type Learning struct {
+type LearningOptions struct {
 	MessagesPerLesson int           // number of user messages per lesson; 0 counts as 1
 	FirstExchange     int           // number of the first exchange in a conversation to learn from; 0 counts as 1
 	Scope             FactScope     // scope of learned facts; empty: OfUser
@@ -83,10 +83,10 @@ type Learning struct {
 
 	Trust          string // when a model's facts become active without review: tried, always or never
 	RedactPersonal bool   // redact personal identifiers before learning and storing
-	Spending       Spending
-	Review         Review
-	Summary        Summaries
-	Upkeep         Upkeep
+	Spending       LearningBudget
+	Review         ReviewRules
+	Summary        SummaryOptions
+	Upkeep         UpkeepOptions
 }
 
 // MaxMessages bounds the new messages that a chat request stores, and the stored turns with which a chat
@@ -94,37 +94,37 @@ type Learning struct {
 const MaxMessages = 2000
 
 // HistoryPolicy determines how Loci uses history: earlier messages of a chat, which were sent without Loci.
-type History string
+type HistoryPolicy string
 
 // The values of HistoryPolicy.
 const (
-	AlignHistory  History = "align"  // history is stored, so that the chat is recognized later; "" means the same
-	RecallHistory History = "recall" // history is stored and recalled
-	LearnHistory  History = "learn"  // history is stored and recalled, and its user messages are learned from
+	AlignHistory  HistoryPolicy = "align"  // history is stored, so that the chat is recognized later; "" means the same
+	RecallHistory HistoryPolicy = "recall" // history is stored and recalled
+	LearnHistory  HistoryPolicy = "learn"  // history is stored and recalled, and its user messages are learned from
 )
 
 // SetFlags sets the flags of a turn of history. afterObserved means that the turn follows turns that went
 // through Loci: the turn is then part of the user's chat and may be recalled.
-func (h History) SetFlags(t *memory.Turn, afterObserved bool) {
+func (h HistoryPolicy) SetFlags(t *memory.Turn, afterObserved bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
 	t.History = !afterObserved && h != RecallHistory && h != LearnHistory
 }
 
 // ReviewRules determine which learned facts a person must review.
-type Review struct {
-	Confidence float64  // review facts below this confidence, 0 to 1
-	Categories []string // review facts of these categories
-	Conflicts  bool     // review facts that would replace another fact
+type ReviewRules struct {
+	MinConfidence float64  // review facts below this confidence, 0 to 1
+	Categories    []string // review facts of these categories
+	Conflicts     bool     // review facts that would replace another fact
 }
 
 // LearnTrigger determines after which message learning starts.
-type Trigger string
+type LearnTrigger string
 
 // The values of LearnTrigger.
 const (
-	AfterExchange Trigger = "exchange"
-	AfterUser     Trigger = "user"
-	NeverLearn    Trigger = "never"
+	AfterExchange LearnTrigger = "exchange"
+	AfterUser     LearnTrigger = "user"
+	NeverLearn    LearnTrigger = "never"
 )
 
 // Time returns the current time in the precision that Loci stores.
@@ -162,31 +162,33 @@ const (
 )
 
 // ChannelAccess determines whether a chat in a channel may use the memory of its user.
-type Channels string
+type ChannelAccess string
 
 // The values of ChannelAccess. Other people's messages are never stored.
 const (
-	ChannelsOff  Channels = "off"  // no memory
-	ChannelsRead Channels = "read" // read memory; the whole channel reads the answers
+	ChannelsOff  ChannelAccess = "off"  // no memory
+	ChannelsRead ChannelAccess = "read" // read memory; the whole channel reads the answers
 )
 
 // LearningBudget is the price of the learning model and a user's daily limit of tokens (UTC days). At the
 // limit, learning stops; chats continue.
-type Spending struct {
+type LearningBudget struct {
 	InputPrice, OutputPrice float64 // per million tokens, in any currency
 	DailyTokenLimit         int64   // 0: unlimited
 }
 
 // Cost returns the cost of a reply, in the currency of the prices.
-func (s Spending) Cost(inputTokens, outputTokens int64) float64 {
+func (s LearningBudget) Cost(inputTokens, outputTokens int64) float64 {
 	return (float64(inputTokens)*s.InputPrice + float64(outputTokens)*s.OutputPrice) / 1e6
 }
 
 // WaitsForSeveral reports whether learning waits for several messages or exchanges.
-func (l Learning) WaitsForSeveral() bool { return l.MessagesPerLesson > 1 || l.FirstExchange > 1 }
+func (l LearningOptions) WaitsForSeveral() bool {
+	return l.MessagesPerLesson > 1 || l.FirstExchange > 1
+}
 
 // SummaryOptions determine how often conversations are summarized.
-type Summaries struct {
+type SummaryOptions struct {
 	EveryExchanges int  // number of exchanges between summaries; 0: no summaries
 	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns
 }
@@ -200,19 +202,19 @@ const (
 )
 
 // MinTurns returns the minimum number of turns of a summary.
-func (s Summaries) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchanges-1) }
+func (s SummaryOptions) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchanges-1) }
 
 // RuleBased is the model name of summaries that rules wrote.
 const RuleBased = "rule_based"
 
 // IsDue reports whether a summary is due after the number of exchanges grew.
-func (s Summaries) IsDue(oldExchanges, newExchanges int) bool {
+func (s SummaryOptions) IsDue(oldExchanges, newExchanges int) bool {
 	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
 // SummaryJob returns the job that summarizes a conversation. causeID makes the job's id unique.
-func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
-	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
+func SummaryJob(owner memory.Owner, conversation, causeID string) memory.Job {
+	return memory.Job{ID: "summarize-" + conversation + "-" + causeID, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }
 
 // Summaries returns a conversation's active summaries, newest first.

@@ -18,8 +18,8 @@ const (
 	// shingleWords is the number of consecutive words, called a shingle, by which text is recognized.
 	shingleWords = 8
 
-	// relayedTTL bounds the age and maxShingles the size of the newer of two generations of shingles. Beyond
-	// either bound, a new generation replaces the older one, so text is recognized for relayedTTL or, of busy owners, for the last maxShingles shingles.
+	// relayedTTL and maxShingles bound the age and the size of the newer of two generations of shingles.
+	// Beyond either bound, the newer generation replaces the older one, and an empty generation begins.
 	relayedTTL  = time.Hour
 	maxShingles = 4096
 
@@ -41,9 +41,9 @@ type RelayedText struct {
 
 // ownerRelayed is the recent text of one owner.
 type ownerRelayed struct {
-	generations [2]map[uint64]textOrigin // the newer generation first
-	started     time.Time                // creation time of the newer generation
-	storeRead   bool                     // true once the stored turns were added
+	generations    [2]map[uint64]textOrigin // the newer generation first
+	newerCreatedAt time.Time                // creation time of the newer generation
+	hasStoredTurns bool                     // true once the stored turns were added
 }
 
 // textOrigin is the origin of a text: the person, a model or tool, or a model's order to an agent.
@@ -63,11 +63,11 @@ func (p *RelayedText) Forget(owner memory.Owner) {
 func (p *RelayedText) forOwner(owner memory.Owner, now time.Time) *ownerRelayed {
 	o, found := p.owners.Get(owner)
 	if !found {
-		o = &ownerRelayed{generations: [2]map[uint64]textOrigin{{}, {}}, started: now}
+		o = &ownerRelayed{generations: [2]map[uint64]textOrigin{{}, {}}, newerCreatedAt: now}
 		p.owners.Set(owner, o)
 	}
-	if now.Sub(o.started) > relayedTTL || len(o.generations[0]) > maxShingles {
-		o.generations, o.started = [2]map[uint64]textOrigin{{}, o.generations[0]}, now
+	if now.Sub(o.newerCreatedAt) > relayedTTL || len(o.generations[0]) > maxShingles {
+		o.generations, o.newerCreatedAt = [2]map[uint64]textOrigin{{}, o.generations[0]}, now
 	}
 	return o
 }
@@ -194,7 +194,7 @@ func withFragments(text string, oldStart, oldEnd int) (newStart, newEnd int) {
 // or through another server. readTurns returns the turns, newest first.
 func (p *RelayedText) AddStoredTurns(owner memory.Owner, now time.Time, readTurns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
-	read := p.forOwner(owner, now).storeRead
+	read := p.forOwner(owner, now).hasStoredTurns
 	p.mu.Unlock()
 	if read {
 		return nil
@@ -206,7 +206,7 @@ func (p *RelayedText) AddStoredTurns(owner memory.Owner, now time.Time, readTurn
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.forOwner(owner, now)
-	o.storeRead = true
+	o.hasStoredTurns = true
 	for _, m := range slices.Backward(stored) {
 		if t := m.Turn; now.Sub(t.CreatedAt) < relayedTTL {
 			o.addText(owner, t.Content, textOrigin{byUser: t.Role == memory.RoleUser})

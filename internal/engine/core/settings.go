@@ -71,7 +71,7 @@ type lastClients struct {
 type ClientInfo struct {
 	TimeZone *time.Location // nil: unknown
 	Model    string         // requested model
-	Key      string         // API key for the upstream
+	APIKey   string         // API key for the upstream
 }
 
 // Record updates an owner's data with the fields that a request sets.
@@ -80,7 +80,7 @@ func (c *lastClients) Record(owner memory.Owner, info ClientInfo) {
 		return
 	}
 	c.Update(owner, func(previous ClientInfo, _ bool) (ClientInfo, bool) {
-		return ClientInfo{TimeZone: cmp.Or(info.TimeZone, previous.TimeZone), Model: cmp.Or(info.Model, previous.Model), Key: cmp.Or(info.Key, previous.Key)}, true
+		return ClientInfo{TimeZone: cmp.Or(info.TimeZone, previous.TimeZone), Model: cmp.Or(info.Model, previous.Model), APIKey: cmp.Or(info.APIKey, previous.APIKey)}, true
 	})
 }
 

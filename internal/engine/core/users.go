@@ -23,9 +23,9 @@ type ClosedOwners struct {
 
 // closedState is the cached state of an owner.
 type closedState struct {
-	closed    bool      // erased and not reopened
-	checkedAt time.Time // when the state was read or set
-	setHere   bool      // this process closed or opened the owner; false: the state was read
+	closed           bool      // erased and not reopened
+	checkedAt        time.Time // when the state was read or set
+	setByThisProcess bool      // this process closed or opened the owner; false: the state was read
 }
 
 // closedTTL is the time for which a cached state is valid, since another server may close or open an owner.
@@ -61,7 +61,7 @@ func (c *ClosedOwners) RecordChanges(owner memory.Owner, changes []memory.Change
 // RecordRead records a state read from the store, unless this process recently set it, and returns the state.
 func (c *ClosedOwners) RecordRead(owner memory.Owner, closed bool, now time.Time) bool {
 	c.states.Update(owner, func(l closedState, found bool) (closedState, bool) {
-		if found && l.setHere && l.isValid(now) {
+		if found && l.setByThisProcess && l.isValid(now) {
 			closed = l.closed
 			return l, false
 		}
@@ -85,7 +85,7 @@ func (e *Core) CheckOpen(ctx context.Context, owner memory.Owner) error {
 // IsClosed reports whether an owner was erased and not reopened. It detects a closing by another server
 // after at most [closedTTL], and an opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, found := e.ClosedOwners.get(owner, e.Time()); found && (!l.closed || l.setHere) {
+	if l, found := e.ClosedOwners.get(owner, e.Time()); found && (!l.closed || l.setByThisProcess) {
 		return l.closed, nil
 	}
 	_, err := e.ReadProfileEntry(memory.ForWrite(ctx), owner, ClosedKey)

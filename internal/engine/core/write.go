@@ -64,8 +64,8 @@ func (e *Core) CheckText(field, content string) (string, error) {
 		return "", memory.Errorf(memory.Invalid, "%s: is not valid UTF-8", field)
 	case trimmed == "":
 		return "", memory.Errorf(memory.Invalid, "%s: is empty", field)
-	case len(trimmed) > e.Opts.MaxText:
-		return "", memory.Errorf(memory.TooLarge, "%s: has %d bytes, more than the %d of limits.text", field, len(trimmed), e.Opts.MaxText)
+	case len(trimmed) > e.Opts.MaxTextBytes:
+		return "", memory.Errorf(memory.TooLarge, "%s: has %d bytes, more than the %d of limits.text", field, len(trimmed), e.Opts.MaxTextBytes)
 	}
 	return trimmed, nil
 }
@@ -113,8 +113,8 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 }
 
 // Mode returns a request's mode in a channel: off without ChannelsRead or for off and write, else read.
-func (c Channels) Mode(requested string) string {
-	if c != ChannelsRead || requested == chatapi.ModeOff || requested == chatapi.ModeWrite {
+func (c ChannelAccess) Mode(requestedMode string) string {
+	if c != ChannelsRead || requestedMode == chatapi.ModeOff || requestedMode == chatapi.ModeWrite {
 		return chatapi.ModeOff
 	}
 	return chatapi.ModeRead
@@ -142,7 +142,7 @@ func ErrErased(target string) error {
 
 // UpkeepOptions configure which memories are removed from recall automatically. Removed memories stay in the
 // history and can be restored. Facts that a person wrote, approved or pinned are never removed.
-type Upkeep struct {
+type UpkeepOptions struct {
 	UserLimit         int           // maximum number of a user's facts and turns; 0: unlimited
 	ConversationLimit int           // maximum number of a conversation's turns and facts; 0: unlimited
 	HalfLife          time.Duration // time in which a fact that is not stated again loses half its confidence; 0: never
@@ -165,7 +165,7 @@ func (e *Core) UpkeepJobs(owner memory.Owner, runID, conversation string) []memo
 const fadedConfidence = 0.2
 
 // RemovalReason returns why a fact is removed from recall, or "" if it is retained.
-func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
+func (u UpkeepOptions) RemovalReason(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
 		return ""

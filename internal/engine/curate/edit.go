@@ -14,7 +14,7 @@ import (
 )
 
 // FactEdit is a person's edit of a fact. A nil field leaves the fact's field unchanged.
-type Edit struct {
+type FactEdit struct {
 	Content    *string
 	Category   *string
 	Tags       *[]string
@@ -27,7 +27,7 @@ type Edit struct {
 }
 
 // EditFact changes an active or pending fact in place. New text supersedes the facts that it contradicts.
-func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
+func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit FactEdit, author memory.Author) (memory.Fact, error) {
 	return e.changeFact(ctx, owner, id, edit.IdempotencyKey, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
@@ -136,7 +136,7 @@ func (e *Curator) PrepareRevision(ctx context.Context, run *memory.Run, previous
 	if next.Status != memory.Active || previous.Status == memory.Active && next.Content == previous.Content {
 		return nil, nil
 	}
-	if run.Base, err = e.Compare.BaseFor(ctx, *next); err != nil {
+	if run.Base, err = e.Compare.RunBaseFor(ctx, *next); err != nil {
 		return nil, err
 	}
 	contradicted, err := e.Compare.Conflicts(ctx, *next, "")

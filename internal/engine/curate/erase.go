@@ -27,7 +27,7 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, runID string, m
 	}
 	receipt, err := e.Traces.EraseIDs(ctx, owner, eraseRun, ids)
 	if err == nil && len(eraseRun.Jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	return receipt, err
 }
@@ -88,7 +88,7 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, memor
 			continue
 		}
 		conversations[m.Turn.Conversation] = true
-		if err := e.addAnswers(ctx, owner, m.Turn.Conversation, &result); err != nil {
+		if err := e.addRepeatingAnswers(ctx, owner, m.Turn.Conversation, &result); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +138,7 @@ func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, era
 
 // addRepeatingAnswers adds to result a conversation's answers to turns in result. An answer is added only if
 // it uses one of the turn's words, and therefore repeats the turn.
-func (e *Curator) addAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
+func (e *Curator) addRepeatingAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.AllStatuses})
 	if err != nil {
 		return fmt.Errorf("read the answers to erased messages: %w", err)

@@ -31,7 +31,7 @@ type FactInput struct {
 	ObservedAt     time.Time // zero: now
 	ExpiresAt      time.Time
 	Metadata       json.RawMessage
-	Replaces       string // id of the replaced fact; "": the facts that the new fact contradicts
+	ReplacedID     string // id of the replaced fact; "": the facts that the new fact contradicts
 	IdempotencyKey string // a repeated key returns the first result
 }
 
@@ -60,7 +60,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, input FactIn
 	}
 	var stored memory.Fact
 	err = core.RetryOnConflict(ctx, func() error {
-		stored, created, err = e.addFact(ctx, fact, vectors, input.Replaces, input.IdempotencyKey, author)
+		stored, created, err = e.addFact(ctx, fact, vectors, input.ReplacedID, input.IdempotencyKey, author)
 		if errors.Is(err, memory.Duplicate) {
 			stored, err = e.mergeRepeated(ctx, fact, input.IdempotencyKey, author)
 		}
@@ -79,7 +79,7 @@ func (e *Curator) addFact(ctx context.Context, next memory.Fact, vectors []memor
 		return memory.Fact{}, false, err
 	}
 	defer unlock()
-	if run.Base, err = e.Compare.BaseFor(ctx, next); err != nil {
+	if run.Base, err = e.Compare.RunBaseFor(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
 	contradicted, err := e.Compare.Conflicts(ctx, next, replacedID)
@@ -276,7 +276,7 @@ func (e *Curator) CheckToolAccess(ctx context.Context, owner memory.Owner, forWr
 
 // EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old fact or
 // becomes pending: see reviewReason.
-func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
+func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit FactEdit, author memory.Author) (memory.Fact, error) {
 	if err := e.CheckToolAccess(ctx, owner, true); err != nil {
 		return memory.Fact{}, err
 	}
@@ -291,7 +291,7 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 	}
 	input := FactInput{
 		Content: *edit.Content, Category: previous.Category, Tags: previous.Tags, Project: previous.Scope.Project, Agent: previous.Scope.Agent,
-		ExpiresAt: previous.ExpiresAt, Metadata: previous.Metadata, Replaces: id, IdempotencyKey: edit.IdempotencyKey,
+		ExpiresAt: previous.ExpiresAt, Metadata: previous.Metadata, ReplacedID: id, IdempotencyKey: edit.IdempotencyKey,
 	}
 	setIfPresent(&input.Category, edit.Category)
 	setIfPresent(&input.Tags, edit.Tags)
@@ -303,7 +303,7 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 // are those of learn.Plan. contradicted are the facts that f would replace.
 func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, contradicted []memory.Fact) string {
 	review := e.Opts.Learn.Review
-	reason := learn.ReviewReason(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
+	reason := learn.ReviewReason(f.Content, f.Confidence, review.MinConfidence, f.Category, review.Categories)
 	switch {
 	case learn.ReadsLikeInstruction(f.Content):
 		return "it reads like an instruction"

@@ -59,7 +59,7 @@ type FactUses struct {
 }
 
 // AddHits counts the hits that an answer used.
-func (u *FactUses) Add(owner memory.Owner, hits []memory.Hit) {
+func (u *FactUses) AddHits(owner memory.Owner, hits []memory.Hit) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if counts == nil {
 			counts = map[string]int{}
@@ -74,7 +74,7 @@ func (u *FactUses) Add(owner memory.Owner, hits []memory.Hit) {
 }
 
 // TakeCounts returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
-func (u *FactUses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
+func (u *FactUses) TakeCounts(owner memory.Owner, minFacts int) (uses map[string]int) {
 	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
 		if len(counts) < minFacts {
 			return counts, false
@@ -88,7 +88,7 @@ func (u *FactUses) Take(owner memory.Owner, minFacts int) (uses map[string]int) 
 // CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It does
 // not change UpdatedAt. Uses of facts that other runs change at the same time are lost.
 func (e *Curator) CreditUses(ctx context.Context, owner memory.Owner, minFacts int) {
-	uses := e.FactUses.Take(owner, minFacts)
+	uses := e.FactUses.TakeCounts(owner, minFacts)
 	if len(uses) == 0 {
 		return
 	}

@@ -45,7 +45,7 @@ func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, runID 
 	}
 	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: runID, Kind: "forget", Author: author, Jobs: jobs}, changes...)
 	if err == nil && len(jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	return receipt, err
 }
@@ -139,12 +139,12 @@ type ForgetRequest struct {
 }
 
 // parseForgetQuery parses a query, such as "what I said about my job" for memories about the job.
-func parseForgetQuery(query string) extract.Command {
+func parseForgetQuery(query string) extract.ForgetCommand {
 	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.ForgetCommands) > 0 && w.ForgetCommands[0].ObjectKind == extract.ObjectUnambiguous {
 		return w.ForgetCommands[0]
 	}
-	return extract.Command{Object: query} // an explicit request refers to memory, even if it is only a name
+	return extract.ForgetCommand{Object: query} // an explicit request refers to memory, even if it is only a name
 }
 
 // allKinds lists the kinds that recall returns.
@@ -152,7 +152,7 @@ var allKinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummar
 
 // FindToForget returns the memories of a scope to which a forget request refers. It checks all facts, since
 // "my job" shares no word with "User works as a nurse", but only the turns and summaries that a search finds.
-func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command extract.Command) ([]memory.Memory, error) {
+func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command extract.ForgetCommand) ([]memory.Memory, error) {
 	var memories []memory.Memory
 	added := map[string]bool{}
 	add := func(m memory.Memory) {
@@ -162,7 +162,7 @@ func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command 
 		}
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}}
-	if command.Everything {
+	if command.IsEverything {
 		q.Kinds = allKinds
 		err := e.EachMemory(ctx, scope.Owner, q, func(m memory.Memory) { memories = append(memories, m) })
 		return memories, err

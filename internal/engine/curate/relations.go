@@ -73,7 +73,7 @@ func (e *Curator) Relation(ctx context.Context, owner memory.Owner, fromID, toID
 }
 
 // RelationGraph is a fact with the facts that relations connect to it.
-type Related struct {
+type RelationGraph struct {
 	Facts     []memory.Fact     // the requested fact first, then by distance
 	Distances []int             // number of relations between the requested fact and each fact, in the order of Facts
 	Relations []memory.Relation // relations between these facts, without duplicates
@@ -82,25 +82,25 @@ type Related struct {
 
 // RelatedFacts follows a fact's relations in both directions, at most maxSteps relations far, to at most
 // limit facts. It returns the relations and facts as of a time, without erased facts.
-func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, maxSteps, limit int) (Related, error) {
+func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, maxSteps, limit int) (RelationGraph, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {
-		return Related{}, err
+		return RelationGraph{}, err
 	}
 	if at != (memory.At{}) {
 		m, err := e.Retrieve.GetAt(ctx, owner, id, at)
 		if err != nil {
-			return Related{}, err
+			return RelationGraph{}, err
 		}
 		first = *m.Fact
 	}
-	related := Related{Facts: []memory.Fact{first}, Distances: []int{0}}
+	related := RelationGraph{Facts: []memory.Fact{first}, Distances: []int{0}}
 	visited, position := map[string]bool{id: true}, map[string]int{id: 0}
 	var allRelations []memory.Relation
 	for i := 0; i < len(related.Facts) && related.Distances[i] < maxSteps; i++ {
 		relations, err := e.Store.Relations(ctx, owner, related.Facts[i].ID, at)
 		if err != nil {
-			return Related{}, fmt.Errorf("read relations: %w", err)
+			return RelationGraph{}, fmt.Errorf("read relations: %w", err)
 		}
 		allRelations = append(allRelations, relations...)
 		for _, t := range relations {
@@ -118,7 +118,7 @@ func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id strin
 			visited[next] = true
 			m, err := e.Retrieve.GetAt(ctx, owner, next, at)
 			if err != nil && !errors.Is(err, memory.NotFound) {
-				return Related{}, fmt.Errorf("read the related facts: %w", err)
+				return RelationGraph{}, fmt.Errorf("read the related facts: %w", err)
 			}
 			if m.Fact == nil || m.Content() == "" {
 				continue

@@ -41,7 +41,7 @@ func (e *Curator) PendingFacts(ctx context.Context, owner memory.Owner, limit in
 	out := PendingPage{Next: page.Next}
 	for _, m := range page.Memories {
 		pending := PendingFact{Memory: m}
-		proposal, err := e.Compare.ProposalOf(ctx, owner, m)
+		proposal, err := e.Compare.PendingChange(ctx, owner, m)
 		if err != nil {
 			return PendingPage{}, err
 		}
@@ -61,7 +61,7 @@ func (e *Curator) PendingFacts(ctx context.Context, owner memory.Owner, limit in
 
 // PendingReason returns why a fact is pending, or "" if the journal has no reason.
 func (e *Curator) PendingReason(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
-	c, err := e.Compare.ProposalOf(ctx, owner, memory.Memory{Fact: &f})
+	c, err := e.Compare.PendingChange(ctx, owner, memory.Memory{Fact: &f})
 	return c.Reason, err
 }
 
@@ -126,7 +126,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			return err
 		}
 		run.Base = memory.RunBase(version)
-		batch = judgementBatch{engine: e, owner: owner, author: author, handled: map[string]bool{}}
+		batch = judgementBatch{curator: e, owner: owner, author: author, handledIDs: map[string]bool{}}
 		for _, judgement := range judgements {
 			if err := batch.judge(ctx, judgement); err != nil {
 				return core.Permanent(err)
@@ -144,9 +144,9 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 		return nil, memory.Receipt{}, err
 	}
 	if len(run.Jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
-	return batch.judged, receipt, nil
+	return batch.judgedFacts, receipt, nil
 }
 
 // firstJudgement returns the facts that the first request with the same key approved or rejected.
@@ -170,25 +170,25 @@ func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgem
 
 // judgementBatch collects the changes of several judgements.
 type judgementBatch struct {
-	engine             *Curator
+	curator            *Curator
 	owner              memory.Owner
 	author             memory.Author
-	handled            map[string]bool // ids of facts that were judged or replaced
+	handledIDs         map[string]bool // ids of facts that were judged or replaced
 	replacements       []memory.Change // changes of replaced facts; applied first, so that their texts can be reused
 	changes            []memory.Change
 	vectors            []memory.Vector
 	repeatingAnswerIDs []string        // ids of answers that repeat replaced facts
-	judged             []memory.Memory // the resulting facts
+	judgedFacts        []memory.Memory // the resulting facts
 }
 
 func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
-	m, err := j.engine.Get(ctx, j.owner, judgement.ID)
+	m, err := j.curator.Get(ctx, j.owner, judgement.ID)
 	switch {
 	case err != nil:
 		return err
 	case m.Fact == nil:
 		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", judgement.ID, m.Kind())
-	case j.handled[judgement.ID]:
+	case j.handledIDs[judgement.ID]:
 		return memory.Errorf(memory.Invalid, "%s has two judgements; give one", judgement.ID)
 	case m.Status() != memory.Pending:
 		return memory.Errorf(memory.Conflict, "%s is %s; only pending facts can be approved or rejected", judgement.ID, m.Status())
@@ -197,7 +197,7 @@ func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
 	case judgement.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
 		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", judgement.ID)
 	}
-	j.handled[judgement.ID] = true
+	j.handledIDs[judgement.ID] = true
 	if m.Link != nil {
 		return j.judgeShared(ctx, *m.Link, judgement)
 	}
@@ -205,7 +205,7 @@ func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
 	change := memory.Change{Action: judgement.Action, Base: f.Version, Author: j.author, Reason: string(judgement.Action) + " by a person"}
 	switch judgement.Action {
 	case memory.ActionReject:
-		f.Status, f.UpdatedAt = memory.Rejected, j.engine.Time()
+		f.Status, f.UpdatedAt = memory.Rejected, j.curator.Time()
 	case memory.ActionApprove:
 		if change.OldID, err = j.approve(ctx, &f, judgement.Content); err != nil {
 			return err
@@ -217,8 +217,8 @@ func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
 		return errInvalidJudgement(judgement.Action)
 	}
 	change.After.Fact = &f
-	j.changes, j.judged = append(j.changes, change), append(j.judged, memory.Memory{Fact: &f})
-	j.endOlder(&f)
+	j.changes, j.judgedFacts = append(j.changes, change), append(j.judgedFacts, memory.Memory{Fact: &f})
+	j.endOlderFacts(&f)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (j *judgementBatch) judgeShared(ctx context.Context, link memory.Link, judg
 		if judgement.Content != "" && judgement.Content != link.Fact.Content {
 			return memory.Errorf(memory.Invalid, "%s belongs to %s: accept it unchanged, or reject it", judgement.ID, link.Fact.Scope.Owner)
 		}
-		current, shared, err := j.engine.Share.SharedFact(ctx, j.owner, link.Fact)
+		current, shared, err := j.curator.Share.SharedFact(ctx, j.owner, link.Fact)
 		switch {
 		case err != nil:
 			return err
@@ -247,7 +247,7 @@ func (j *judgementBatch) judgeShared(ctx context.Context, link memory.Link, judg
 	j.changes = append(j.changes, memory.Change{
 		Action: judgement.Action, After: memory.State{Link: &link}, Base: link.Version, Author: j.author, Reason: string(judgement.Action) + " by a person",
 	})
-	j.judged = append(j.judged, memory.Memory{Fact: &link.Fact, Link: &link})
+	j.judgedFacts = append(j.judgedFacts, memory.Memory{Fact: &link.Fact, Link: &link})
 	return nil
 }
 
@@ -260,13 +260,13 @@ func errInvalidJudgement(action memory.Action) error {
 }
 
 // endOlderFacts ends the older of two contradicting facts that are approved together.
-func (j *judgementBatch) endOlder(f *memory.Fact) {
-	for _, m := range j.judged[:len(j.judged)-1] {
+func (j *judgementBatch) endOlderFacts(f *memory.Fact) {
+	for _, m := range j.judgedFacts[:len(j.judgedFacts)-1] {
 		if m.Link != nil {
 			continue
 		}
 		other := m.Fact
-		if f.Status != memory.Active || other.Status != memory.Active || len(compare.ContradictedIDs(*f, []extract.Neighbour{{Fact: *other}})) == 0 {
+		if f.Status != memory.Active || other.Status != memory.Active || len(compare.ContradictedIDs(*f, []extract.Neighbor{{Fact: *other}})) == 0 {
 			continue
 		}
 		newer, older := f, other
@@ -281,9 +281,9 @@ func (j *judgementBatch) endOlder(f *memory.Fact) {
 
 // approve activates f, ends the facts that f contradicts, and returns the id of the first replaced fact.
 func (j *judgementBatch) approve(ctx context.Context, f *memory.Fact, newContent string) (replacedID string, err error) {
-	e, now := j.engine, j.engine.Time()
+	e, now := j.curator, j.curator.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
-	proposal, err := e.Compare.ProposalOf(ctx, j.owner, memory.Memory{Fact: f})
+	proposal, err := e.Compare.PendingChange(ctx, j.owner, memory.Memory{Fact: f})
 	if err != nil {
 		return "", err
 	}
@@ -303,9 +303,9 @@ func (j *judgementBatch) approve(ctx context.Context, f *memory.Fact, newContent
 	if err != nil {
 		return "", err
 	}
-	contradicted = slices.DeleteFunc(contradicted, func(old memory.Fact) bool { return j.handled[old.ID] })
+	contradicted = slices.DeleteFunc(contradicted, func(old memory.Fact) bool { return j.handledIDs[old.ID] })
 	for _, old := range contradicted {
-		j.handled[old.ID] = true
+		j.handledIDs[old.ID] = true
 	}
 	replacements := e.Compare.ReplacementChanges(f, contradicted, "a person approved what replaces it", j.author)
 	j.repeatingAnswerIDs = append(j.repeatingAnswerIDs, e.Retrieve.AddRepeatingAnswers(ctx, replacements)...)

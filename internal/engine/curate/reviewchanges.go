@@ -64,7 +64,7 @@ func isHeldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, erro
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
 	}
-	proposal, err := e.Compare.ProposalOf(ctx, f.Scope.Owner, memory.Memory{Fact: &f})
+	proposal, err := e.Compare.PendingChange(ctx, f.Scope.Owner, memory.Memory{Fact: &f})
 	return learn.IsReviewSetting(proposal.Reason), err
 }
 
@@ -73,7 +73,7 @@ func isHeldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, erro
 // another of its facts is held for review or forgotten.
 func restoredTurns(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (restorations []memory.Change, err error) {
 	owner := f.Scope.Owner
-	proposal, err := e.Compare.ProposalOf(ctx, owner, memory.Memory{Fact: &f})
+	proposal, err := e.Compare.PendingChange(ctx, owner, memory.Memory{Fact: &f})
 	if err != nil || !learn.IsReviewSetting(proposal.Reason) {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 
 // UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
-	Change         string    // id of the change to undo
-	Run            string    // id of the run to undo
+	ChangeID       string    // id of the change to undo
+	RunID          string    // id of the run to undo
 	ToTime         time.Time // undo all changes recorded after this time
 	Cascade        bool      // also undo later changes of the same targets
 	DryRun         bool      // return the planned changes without applying them
@@ -39,7 +39,7 @@ type UndoResult struct {
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
 	ctx = memory.ForWrite(ctx)
 	criteria := 0
-	for _, isSet := range []bool{req.Change != "", req.Run != "", !req.ToTime.IsZero()} {
+	for _, isSet := range []bool{req.ChangeID != "", req.RunID != "", !req.ToTime.IsZero()} {
 		if isSet {
 			criteria++
 		}
@@ -80,12 +80,12 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest,
 }
 
 func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
-	undone, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.Change, Run: req.Run, After: req.ToTime})
+	undone, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.ChangeID, Run: req.RunID, After: req.ToTime})
 	if err != nil {
 		return UndoResult{}, err
 	}
 	if len(undone) == 0 && req.ToTime.IsZero() {
-		return UndoResult{}, memory.Errorf(memory.NotFound, "there is no change or run %q", req.Change+req.Run)
+		return UndoResult{}, memory.Errorf(memory.NotFound, "there is no change or run %q", req.ChangeID+req.RunID)
 	}
 	journal := undone
 	if len(undone) > 0 && req.ToTime.IsZero() { // ToTime already selects all later changes
@@ -214,6 +214,6 @@ func (e *Curator) RetryJob(ctx context.Context, owner memory.Owner, id string) e
 	if err := e.Store.Requeue(ctx, owner, id); err != nil {
 		return err
 	}
-	e.Wake()
+	e.WakeJobRunner()
 	return nil
 }

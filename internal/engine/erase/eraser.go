@@ -156,7 +156,7 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 		if parseErr != nil {
 			closedAt = previous.UpdatedAt
 		}
-		run.Jobs = eraseJobs(owner, run.ID, previous.Value, now)
+		run.Jobs = newEraseJobs(owner, run.ID, previous.Value, now)
 		_, err = e.Store.Apply(ctx, owner, run) // only queues the jobs
 		e.ClosedOwners.Set(owner, true, e.Time())
 		return closedAt, err
@@ -170,16 +170,16 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 	}
 	e.ClosedOwners.Set(owner, true, now) // stops running work before the entry is written
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
-	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
+	run.Jobs = newEraseJobs(owner, run.ID, mark.Value, now)
 	_, err = core.ApplyOrRestore(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
 // newEraseJobs returns the jobs that search for remaining text. closedValue is the value of core.ClosedKey.
-func eraseJobs(owner memory.Owner, runID, mark string, now time.Time) []memory.Job {
+func newEraseJobs(owner memory.Owner, runID, closedValue string, now time.Time) []memory.Job {
 	var out []memory.Job
 	for _, delay := range ResumeDelays {
-		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", runID, delay), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(delay)})
+		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", runID, delay), Owner: owner, Kind: memory.JobErase, Turns: []string{closedValue}, RunAt: now.Add(delay)})
 	}
 	return out
 }
@@ -208,7 +208,7 @@ func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memo
 			}
 		}
 	}
-	readerTraces, err := e.Traces.EraseReaders(ctx, owner, widelyShared)
+	readerTraces, err := e.Traces.EraseReaderTraces(ctx, owner, widelyShared)
 	if report.ErasedTraces += readerTraces; err != nil {
 		return false, err
 	}
@@ -240,7 +240,7 @@ func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memo
 			report.CountByKind[kind]++
 		}
 	}
-	readerTraces, err = e.Traces.EraseReaders(ctx, owner, widelyShared) // traces written during the erasure
+	readerTraces, err = e.Traces.EraseReaderTraces(ctx, owner, widelyShared) // traces written during the erasure
 	report.ErasedTraces += readerTraces
 	return removed, err
 }
@@ -277,7 +277,7 @@ type factReceivers struct {
 // erasableIDs returns the ids of all memories of an owner that have text, of any status, and all receivers
 // of the owner's facts. It adds the times of the memories to report. Of Loci's own settings only the
 // user's name is included.
-func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *ErasureReport) (ids []string, shared []factReceivers, err error) {
+func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *ErasureReport) (ids []string, sharedFacts []factReceivers, err error) {
 	added := map[string]bool{}
 	add := func(id string) {
 		if !added[id] {
@@ -331,9 +331,9 @@ func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *Er
 		if err != nil {
 			return nil, nil, err
 		}
-		shared = append(shared, factReceivers{fact, receivers})
+		sharedFacts = append(sharedFacts, factReceivers{fact, receivers})
 	}
-	return ids, shared, nil
+	return ids, sharedFacts, nil
 }
 
 // ResumeErasure handles erase jobs. It removes remaining text of an owner that is still closed by the

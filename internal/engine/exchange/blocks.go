@@ -140,8 +140,8 @@ func (b *restoredBlocks) hasLine(l recall.Line, content string) bool {
 // lineKey identifies a line's content by its memory and the fact that disputes the memory.
 func lineKey(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
-	if l.Disputed != nil {
-		key += " " + l.Disputed.ID
+	if l.DisputedBy != nil {
+		key += " " + l.DisputedBy.ID
 	}
 	return key
 }
@@ -169,7 +169,7 @@ func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []ear
 			restored.blocks = append(restored.blocks, block)
 		}
 	}
-	if limit := blockBytesPerToken * cmp.Or(x.exchanges.Opts.Budget, recall.DefaultBudget); size > limit && restored.lastBlock == nil {
+	if limit := blockBytesPerToken * cmp.Or(x.exchanges.Opts.BlockTokens, recall.DefaultBudget); size > limit && restored.lastBlock == nil {
 		*restored = x.exchanges.noEarlierBlocks()
 		restored.startsOver = true
 	}

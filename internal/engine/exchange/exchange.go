@@ -29,23 +29,23 @@ type Exchanges struct {
 
 // Incoming is a chat request as an API received it.
 type Incoming struct {
-	Owner          memory.Owner
-	Chat           *chatapi.Chat
-	Extras         chatapi.Extras
-	ChatID         string         // id of the conversation in a front end that resends the whole conversation
-	AfterTurn      string         // id of the turn before the request's new messages; "": the client does not name it
-	FirstMessage   int            // index in Chat of the first message after the turn AfterTurnID
-	AnswerID       string         // the client's id for the answer, for later requests; "": none
-	IdempotencyKey string         // the client's idempotency key, the same for a retry; "": none
-	IsRetry        bool           // the client marks the request as a retry
-	IsOwnChat      bool           // the chat is one of Loci's own (package chats), which adds rules and documents outside the block
-	CanNameAnswer  bool           // a later request may refer to the answer by its id
-	DisplayName    string         // the owner's display name in the client; "": unknown
-	TimeZone       *time.Location // the client's time zone; nil: unknown
-	UpstreamKey    string         // the client's API key for the upstream; "": none, or not to be stored
-	TraceNote      string         // note for the trace of a prompt with memory; "": none
-	RestoreBlocks  bool           // restore the blocks of the conversation's earlier requests
-	BlockPart      int            // position of a new block in the last user message, as in [chatapi.Block]
+	Owner             memory.Owner
+	Chat              *chatapi.Chat
+	Extras            chatapi.Extras
+	ChatID            string         // id of the conversation in a front end that resends the whole conversation
+	AfterTurnID       string         // id of the turn before the request's new messages; "": the client does not name it
+	FirstMessageIndex int            // index in Chat of the first message after the turn AfterTurnID
+	AnswerID          string         // the client's id for the answer, for later requests; "": none
+	IdempotencyKey    string         // the client's idempotency key, the same for a retry; "": none
+	IsRetry           bool           // the client marks the request as a retry
+	IsOwnChat         bool           // the chat is one of Loci's own (package chats), which adds rules and documents outside the block
+	CanNameAnswer     bool           // a later request may refer to the answer by its id
+	DisplayName       string         // the owner's display name in the client; "": unknown
+	TimeZone          *time.Location // the client's time zone; nil: unknown
+	UpstreamKey       string         // the client's API key for the upstream; "": none, or not to be stored
+	TraceNote         string         // note for the trace of a prompt with memory; "": none
+	RestoreBlocks     bool           // restore the blocks of the conversation's earlier requests
+	BlockPart         int            // position of a new block in the last user message, as in [chatapi.Block]
 }
 
 // Exchange is one request and its answer. Errors of its methods never fail the chat: they are
@@ -69,7 +69,7 @@ type Exchange struct {
 
 // clientInfo returns the request's data about its client; unknown fields are zero.
 func (in Incoming) clientInfo() core.ClientInfo {
-	info := core.ClientInfo{TimeZone: in.TimeZone, Key: in.UpstreamKey}
+	info := core.ClientInfo{TimeZone: in.TimeZone, APIKey: in.UpstreamKey}
 	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
 		info.Model = in.Chat.Model
 	}
@@ -87,7 +87,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		exchanges: e, Incoming: in, mode: e.modeOf(in).restrictedBy(pause), cutMarks: e.CutMessages(in.Chat), blockEpoch: e.Blocks.Epoch(), answerStarted: make(chan struct{}),
 		awaitPlacement: func() Placement { return Placement{} },
 	}
-	if err := x.markForeign(ctx); err != nil {
+	if err := x.markForeignText(ctx); err != nil {
 		e.Log.Warn("cannot recognize text that Loci relayed or that recurs", "user", in.Owner.Name(), "err", err)
 	}
 	if last := in.Chat.LastUser(); last >= 0 {

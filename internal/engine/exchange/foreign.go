@@ -16,7 +16,7 @@ const maxRecognizedTurns = 100
 // markForeignText marks text that the person did not write in the messages since the last answer: text that
 // Loci relayed, and lines that recur in the person's conversations. It skips lookups that do not finish in
 // time.
-func (x *Exchange) markForeign(ctx context.Context) error {
+func (x *Exchange) markForeignText(ctx context.Context) error {
 	chat, owner, relayed := x.Incoming.Chat, x.Incoming.Owner, &x.exchanges.Blocks.Relayed
 	err := relayed.AddStoredTurns(owner, x.exchanges.Time(), func() ([]memory.Memory, error) {
 		page, err := x.exchanges.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: maxRecognizedTurns})
@@ -47,7 +47,7 @@ const (
 )
 
 // recurringLines returns the ranges of a message's boilerplate lines.
-func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign memory.Ranges, err error) {
+func (x *Exchange) recurringLines(ctx context.Context, message string) (boilerplate memory.Ranges, err error) {
 	offset, checked := 0, 0
 	for line := range strings.Lines(message) {
 		body := strings.TrimSpace(line)
@@ -74,8 +74,8 @@ func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign 
 			}
 		}
 		if len(textByConversation) >= minConversations {
-			foreign = foreign.With(start, start+len(body))
+			boilerplate = boilerplate.With(start, start+len(body))
 		}
 	}
-	return foreign, nil
+	return boilerplate, nil
 }

@@ -70,7 +70,7 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, req IngestRe
 	if err := e.storeTurns(ctx, owner, req, &result); err != nil {
 		return IngestResult{}, err
 	}
-	e.Wake()
+	e.WakeJobRunner()
 	if !req.WaitForLearning || result.JobID == "" {
 		return result, nil
 	}
@@ -124,7 +124,7 @@ func (e *Exchanges) newTurns(owner memory.Owner, req IngestRequest) ([]memory.Tu
 // planIngest creates the batch of a request's turns. With ParentRef, the turns follow that parent: stored
 // turns are recognized, and other turns after the parent leave the current branch. Without ParentRef, the
 // turns are appended. isResumed reports that some turns may be stored already.
-func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req IngestRequest, turns []memory.Turn, resumed bool, result *IngestResult) (batch turnBatch, err error) {
+func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req IngestRequest, turns []memory.Turn, isResumed bool, result *IngestResult) (batch turnBatch, err error) {
 	stored, parent := thread.Candidate{}, ""
 	if req.ParentRef != nil && req.Conversation != "" {
 		if stored, err = e.readConversation(ctx, owner, result.Conversation); err != nil {
@@ -134,7 +134,7 @@ func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req Inge
 	}
 	remaining, hasParent := turns, parent != ""
 	if !hasParent {
-		if resumed || req.IdempotencyKey != "" {
+		if isResumed || req.IdempotencyKey != "" {
 			if remaining, err = e.unstoredTurns(ctx, owner, result.Conversation, turns); err != nil {
 				return batch, err
 			}
@@ -302,8 +302,8 @@ func (e *Exchanges) learnedFacts(ctx context.Context, owner memory.Owner, turnID
 // Preview lists the changes that learning from messages would make.
 type Preview struct {
 	Changes   []memory.Change
-	Decisions []learn.Outcome // the outcome of each statement, including dropped ones
-	Forgotten []memory.Memory // memories to which forget requests refer
+	Decisions []learn.CandidateOutcome // the outcome of each statement, including dropped ones
+	Forgotten []memory.Memory          // memories to which forget requests refer
 }
 
 // Preview returns the changes that learning from messages would make, without applying them. It calls

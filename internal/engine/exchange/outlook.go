@@ -57,7 +57,7 @@ func (x *Exchange) describeForgetRequests(ctx context.Context, allowsForget bool
 		if command.ObjectKind != extract.ObjectUnambiguous && n == 0 {
 			continue // without a matching memory this is no forget request
 		}
-		if count += n; command.Everything {
+		if count += n; command.IsEverything {
 			command.Object = "everything"
 		}
 		subjects = append(subjects, command.Object)
@@ -67,7 +67,7 @@ func (x *Exchange) describeForgetRequests(ctx context.Context, allowsForget bool
 
 // countToForget returns the number of memories that a forget request will retire. Earlier forget requests and
 // the built-in model's answers, which repeat memories, are not counted.
-func (x *Exchange) countToForget(ctx context.Context, command extract.Command) (int, error) {
+func (x *Exchange) countToForget(ctx context.Context, command extract.ForgetCommand) (int, error) {
 	memories, err := x.exchanges.Curate.FindToForget(ctx, memory.Scope{Owner: x.Incoming.Owner, Project: x.Incoming.Extras.Project}, command)
 	if err != nil {
 		return 0, err

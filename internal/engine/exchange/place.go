@@ -155,7 +155,7 @@ func makeTitle(c *chatapi.Chat, redactPersonal bool) string {
 // identifyMessage returns the turn id of a message without history: derived from the client's key, or a new
 // id. If id is "", it also derives the conversation's id from the key or from an unknown answer id.
 func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, soleTurnID string) {
-	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessageIndex() >= 0 && x.Incoming.AfterTurn == ""
+	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessageIndex() >= 0 && x.Incoming.AfterTurnID == ""
 	if hasNoHistory {
 		key = cmp.Or(x.Incoming.IdempotencyKey, x.Incoming.AnswerID, key)
 	}
@@ -172,8 +172,8 @@ func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, s
 func (x *Exchange) align(p *Placement, stored thread.Candidate) {
 	p.DeletedState = deletedState(stored.Conversation)
 	switch {
-	case x.Incoming.AfterTurn != "":
-		p.Alignment = thread.AlignAfter(stored.Turns, p.request, x.Incoming.AfterTurn, x.Incoming.FirstMessage)
+	case x.Incoming.AfterTurnID != "":
+		p.Alignment = thread.AlignAfter(stored.Turns, p.request, x.Incoming.AfterTurnID, x.Incoming.FirstMessageIndex)
 	case p.soleTurnID != "":
 		ids := make([]string, len(x.Incoming.Chat.Messages))
 		ids[p.request.OnlyMessageIndex()] = p.soleTurnID
@@ -269,11 +269,11 @@ func askedTurn(alignment thread.Alignment, turns []memory.Turn, messageIndex int
 }
 
 // conversationsWithChains reads at most maxShortlist conversations with one of these chain hashes.
-func (e *Exchanges) conversationsWithChains(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
-	if len(chains) == 0 {
+func (e *Exchanges) conversationsWithChains(ctx context.Context, owner memory.Owner, chainHashes []string) ([]thread.Candidate, error) {
+	if len(chainHashes) == 0 {
 		return nil, nil
 	}
-	matches, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chains})
+	matches, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chainHashes})
 	if err != nil || len(matches) == 0 {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.PromptMemory {
 		TopK:           topK,
 		ScoreThreshold: x.Incoming.Extras.ScoreThreshold,
 		RecencyWeight:  x.Incoming.Extras.RecencyWeight,
-		Budget:         x.exchanges.Opts.Budget,
+		Budget:         x.exchanges.Opts.BlockTokens,
 		API:            "chat",
 		ChatState:      x.chatState,
 		CarriedCount:   len(x.Incoming.Chat.Messages),

@@ -34,8 +34,8 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 			}
 		}
 	}
-	q.Budget = e.Opts.Budget
+	q.Budget = e.Opts.BlockTokens
 	p, r, elapsed := e.Retrieve.Prepare(ctx, q)
 	r.StoreTrace(p.TraceID, p.Block, elapsed)
-	return retrieve.Result{Hits: p.Hits, TraceID: p.TraceID, Degraded: r.Degraded, Misspelt: recall.ShownCorrections(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
+	return retrieve.Result{Hits: p.Hits, TraceID: p.TraceID, Degraded: r.Degraded, Misspelt: recall.WholeWordCorrections(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
 }

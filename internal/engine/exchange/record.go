@@ -101,7 +101,7 @@ func (x *Exchange) storeQuestion(ctx, clientCtx context.Context, sentBlock strin
 		return w, err
 	})
 	if err == nil && x.exchanges.Opts.LearnAfter == core.AfterUser {
-		x.exchanges.Wake()
+		x.exchanges.WakeJobRunner()
 	}
 	return q, err
 }
@@ -222,7 +222,7 @@ func (x *Exchange) storeAnswer(ctx, clientCtx context.Context, q storedQuestion,
 	if !answer.Empty() {
 		used := recall.UsedHits(x.Incoming.Chat.Question(1), answer.Text, x.PromptMemory.Hits)
 		x.exchanges.Metrics.CountRetrieved(len(x.PromptMemory.Hits), len(used))
-		x.exchanges.Curate.FactUses.Add(x.Incoming.Owner, used)
+		x.exchanges.Curate.FactUses.AddHits(x.Incoming.Owner, used)
 	}
 	hasJobs := false
 	err = x.exchanges.writeBatch(ctx, x.Incoming.Owner, q.conversation.ID, true, func(bool) (w turnBatch, err error) {
@@ -251,17 +251,17 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 		alignment := thread.AlignStored(turns, q.request, q.turnIDs)
 		reply := alignment.AlignAnswer(answer.Digest)
 		leavingIDs, rejoiningIDs := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
-		questionRemoved := len(alignment.NewTurns) > 0                                                              // another request removed the question
-		onBranch := !alignment.UserContinued() && !(clientDisconnected && (questionRemoved || len(leavingIDs) > 0)) // false: the answer starts or extends a side branch
+		questionRemoved := len(alignment.NewTurns) > 0                                                                     // another request removed the question
+		onCurrentBranch := !alignment.UserContinued() && !(clientDisconnected && (questionRemoved || len(leavingIDs) > 0)) // false: the answer starts or extends a side branch
 		questionTurn := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.turnID }); i >= 0 {
 			questionTurn = turns[i]
 		}
 		batch.parentID, batch.isPrivate = alignment.ParentID, questionTurn.Status == memory.Retired || x.isConfidential(q.Placement)
-		if onBranch && q.mode.storesText {
+		if onCurrentBranch && q.mode.storesText {
 			batch.moveTurns(leavingIDs, rejoiningIDs, alignment.Path(reply.StoredID))
 		}
-		if point.ChainHash = reply.Chain; reply.StoredID == "" && (onBranch || !questionRemoved) {
+		if point.ChainHash = reply.Chain; reply.StoredID == "" && (onCurrentBranch || !questionRemoved) {
 			t := memory.Turn{
 				Owner: x.Incoming.Owner, Index: reply.TurnIndex, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
 				Content: x.exchanges.StoredText(answer.Text, cutMark),
@@ -279,7 +279,7 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 				t.Injected = x.sentBlock
 			}
 			batch.add(t, !q.mode.storesText || batch.isPrivate)
-			if isNewAnswer = onBranch; onBranch && q.newTurnID == "" {
+			if isNewAnswer = onCurrentBranch; onCurrentBranch && q.newTurnID == "" {
 				batch.movedIDs = append(batch.movedIDs, batch.parentID) // the first attempt may have failed, so the answered turn is learned from
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // RestoreResult is the result of restoring memories that a run forgot because files were deleted.
 type RestoreResult struct {
-	Run         string // id of the run that forgot the memories
+	RunID       string // id of the run that forgot the memories
 	Restored    int    // number of restored memories: facts and turns
 	NotRestored int    // number of memories that stay forgotten: facts that contradict later facts, and turns that state forgotten facts
 }
@@ -48,7 +48,7 @@ func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []Fi
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var result RestoreResult
 		err := core.RetryOnConflict(ctx, func() (err error) {
-			r := restoration{e: e, owner: owner, result: RestoreResult{Run: run}, restoringIDs: maps.Clone(ids), edits: edits}
+			r := restoration{e: e, owner: owner, result: RestoreResult{RunID: run}, idsToRestore: maps.Clone(ids), edits: edits}
 			result, err = r.restore(ctx, byRun[run], core.IDForKey(owner, key+run))
 			return err
 		})
@@ -71,12 +71,12 @@ func forgotWithFile(c memory.Change) bool {
 // restore restores facts and their turns in the run runID, or returns [memory.Conflict]. factChanges
 // are the changes that forgot the facts.
 func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, runID string) (RestoreResult, error) {
-	if err := r.collectToUndo(ctx, factChanges); err != nil || len(r.toUndo) == 0 {
+	if err := r.collectChangesToUndo(ctx, factChanges); err != nil || len(r.changesToUndo) == 0 {
 		return r.result, err
 	}
 	e, owner := r.e, r.owner
 	run := memory.Run{ID: runID, Kind: "undo", Author: ByFile}
-	changes, err := learn.Undo(r.toUndo, r.toUndo, false, e.Time(), ByFile)
+	changes, err := learn.Undo(r.changesToUndo, r.changesToUndo, false, e.Time(), ByFile)
 	if err != nil {
 		return RestoreResult{}, err
 	}
@@ -92,27 +92,27 @@ func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, 
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
 		return RestoreResult{}, err
 	}
-	for _, c := range slices.Sorted(maps.Keys(r.toSummarize)) {
+	for _, c := range slices.Sorted(maps.Keys(r.conversationsToSummarize)) {
 		run.Jobs = append(run.Jobs, core.SummaryJob(owner, c, run.ID))
 	}
 	if _, err = e.Store.Apply(ctx, owner, run, changes...); err == nil && len(run.Jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	return r.result, err
 }
 
 // restoration restores the facts and turns that one run forgot.
 type restoration struct {
-	e      *Files
-	owner  memory.Owner
-	result RestoreResult
-	toUndo []memory.Change // changes to undo, all by the run that forgot the facts
+	e             *Files
+	owner         memory.Owner
+	result        RestoreResult
+	changesToUndo []memory.Change // changes to undo, all by the run that forgot the facts
 
-	restoringIDs   map[string]bool // ids of the facts to restore, including facts that other runs forgot
-	edits          map[string]FileEdit
-	restoredFacts  []memory.Fact   // facts to restore that the run forgot
-	stillForgotten []memory.Fact   // facts that stay forgotten
-	toSummarize    map[string]bool // ids of conversations to summarize again: they get a turn back, and the run forgot their summary
+	idsToRestore             map[string]bool // ids of the facts to restore, including facts that other runs forgot
+	edits                    map[string]FileEdit
+	restoredFacts            []memory.Fact   // facts to restore that the run forgot
+	stillForgotten           []memory.Fact   // facts that stay forgotten
+	conversationsToSummarize map[string]bool // ids of conversations to summarize again: they get a turn back, and the run forgot their summary
 }
 
 // withFileEdits returns the restored fact f with the edits in its file, if these change only fields that cannot
@@ -135,7 +135,7 @@ func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	return &next
 }
 
-func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Change) error {
+func (r *restoration) collectChangesToUndo(ctx context.Context, factChanges []memory.Change) error {
 	for _, c := range factChanges {
 		conflicts, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
@@ -143,16 +143,16 @@ func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Ch
 		}
 		if len(conflicts) > 0 {
 			r.result.NotRestored++
-			delete(r.restoringIDs, c.After.Fact.ID)
+			delete(r.idsToRestore, c.After.Fact.ID)
 			continue
 		}
 		r.restoredFacts = append(r.restoredFacts, *c.Before.Fact)
-		r.toUndo = append(r.toUndo, c)
+		r.changesToUndo = append(r.changesToUndo, c)
 	}
-	if len(r.toUndo) == 0 {
+	if len(r.changesToUndo) == 0 {
 		return nil
 	}
-	forgotten, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Run: r.result.Run})
+	forgotten, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Run: r.result.RunID})
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Ch
 	if err := r.collectTurns(ctx, forgotten); err != nil {
 		return err
 	}
-	r.result.Restored = len(r.toUndo)
+	r.result.Restored = len(r.changesToUndo)
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (r *restoration) collectToUndo(ctx context.Context, factChanges []memory.Ch
 func (r *restoration) collectStillForgotten(ctx context.Context, changes []memory.Change) error {
 	var ids []string
 	for _, c := range changes {
-		if f := c.After.Fact; f != nil && !r.restoringIDs[f.ID] {
+		if f := c.After.Fact; f != nil && !r.idsToRestore[f.ID] {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -206,7 +206,7 @@ func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memor
 	if err != nil {
 		return fmt.Errorf("read forgotten turns: %w", err)
 	}
-	r.toSummarize = map[string]bool{}
+	r.conversationsToSummarize = map[string]bool{}
 	compareText := len(turns)*(len(r.restoredFacts)+len(r.stillForgotten)) <= maxComparisons
 	for _, m := range turns {
 		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.restoredFacts, isSourceOf(m, compareText)) {
@@ -226,9 +226,9 @@ func (r *restoration) collectTurns(ctx context.Context, forgottenChanges []memor
 			return err
 		}
 		if c := changes[m.Turn.ID]; last.ID == c.ID {
-			r.toUndo = append(r.toUndo, c)
+			r.changesToUndo = append(r.changesToUndo, c)
 			if summed[m.Turn.Conversation] {
-				r.toSummarize[m.Turn.Conversation] = true
+				r.conversationsToSummarize[m.Turn.Conversation] = true
 			}
 		}
 	}

@@ -34,7 +34,7 @@ type FileEdit struct {
 	FromOtherMachine bool
 
 	// AddedFactIDs are the ids of the facts whose files were added in the same scan.
-	AddedFacts map[string]bool
+	AddedFactIDs map[string]bool
 
 	// MovedAcross means that the file was moved to or from the folder of deleted memories.
 	MovedAcross bool
@@ -155,8 +155,8 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, edits []FileEdit
 }
 
 // applyChange applies an edit's change if isNeeded is set, and returns the memory's target.
-func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, needed bool) (string, error) {
-	if !needed {
+func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, isNeeded bool) (string, error) {
+	if !isNeeded {
 		return after.Target(), nil
 	}
 	run := f.run()
@@ -216,7 +216,7 @@ func (e *Files) tryAddFact(ctx context.Context, edit FileEdit, run memory.Run, f
 	var endings []memory.Change
 	if f.Status == memory.Active {
 		var err error
-		if run.Base, err = e.Compare.BaseFor(ctx, f); err != nil {
+		if run.Base, err = e.Compare.RunBaseFor(ctx, f); err != nil {
 			return err
 		}
 		conflicts, err := e.Compare.Conflicts(ctx, f, "")
@@ -264,7 +264,7 @@ func (e *Files) tryFactEdit(ctx context.Context, edit FileEdit) error {
 	case core.WasErased(f):
 		return core.ErrErased("fact:" + f.ID)
 	}
-	edit, turnsStay, err := e.adjustEnding(ctx, edit, f)
+	edit, turnsStay, err := e.adjustStatusEdit(ctx, edit, f)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (e *Files) tryFactEdit(ctx context.Context, edit FileEdit) error {
 	}
 	_, err = e.Store.Apply(ctx, edit.Owner, run, changes...)
 	if err == nil && len(run.Jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	return err
 }

@@ -97,12 +97,12 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	copyIfEdited(&f.Core, base.Core, edited.Core)
 	copyIfEdited(&f.Confidence, base.Confidence, edited.Confidence)
 	copyIfEdited(&f.Scope, base.Scope, edited.Scope)
-	for _, t := range []struct{ to, was, says *time.Time }{
+	for _, t := range []struct{ merged, baseTime, editedTime *time.Time }{
 		{&f.ObservedAt, &base.ObservedAt, &edited.ObservedAt}, {&f.ValidFrom, &base.ValidFrom, &edited.ValidFrom},
 		{&f.ValidTo, &base.ValidTo, &edited.ValidTo}, {&f.ExpiresAt, &base.ExpiresAt, &edited.ExpiresAt},
 	} {
-		if !t.says.Equal(*t.was) {
-			*t.to = memory.Time(*t.says)
+		if !t.editedTime.Equal(*t.baseTime) {
+			*t.merged = memory.Time(*t.editedTime)
 		}
 	}
 	return f, curate.CheckFact(f)
@@ -124,7 +124,7 @@ func sameEditableFields(f, g memory.Fact) bool {
 
 // adjustStatusEdit adjusts an edit that makes a fact inactive. If f, the current fact, is inactive already, it
 // is not retired again; a missing replacement means retired. turnsStay means that f's turns stay active.
-func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
+func (e *Files) adjustStatusEdit(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
 	stored, content := edit.Stored.Fact, *edit.Content.Fact
 	if !stored.Status.Live() || content.Status.Live() {
 		return edit, true, nil
@@ -177,7 +177,7 @@ func (e *Files) relatedChanges(ctx context.Context, run *memory.Run, f memory.Fa
 
 // checkReplacement returns a superseded fact unchanged, or as retired if its replacement is missing.
 func (e *Files) checkReplacement(ctx context.Context, edit FileEdit, fact memory.Fact) (memory.Fact, error) {
-	if edit.AddedFacts[fact.SupersededBy] && fact.SupersededBy != fact.ID {
+	if edit.AddedFactIDs[fact.SupersededBy] && fact.SupersededBy != fact.ID {
 		return fact, nil
 	}
 	replacement, err := e.Fact(ctx, edit.Owner, fact.SupersededBy)

@@ -36,7 +36,7 @@ func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error 
 		if !branch.isWithdrawn(t) {
 			continue
 		}
-		for _, twin := range branch.copies(t) {
+		for _, twin := range branch.copiesOf(t) {
 			if err := e.removeFactsOf(ctx, job, twin, turns); err != nil {
 				return fmt.Errorf("remove the facts of turn %s: %w", twin.ID, err)
 			}
@@ -46,7 +46,7 @@ func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error 
 		if t.Status != memory.Active {
 			continue
 		}
-		for _, twin := range branch.copies(t) {
+		for _, twin := range branch.copiesOf(t) {
 			if err := e.restoreFactsOf(ctx, job, twin); err != nil {
 				return fmt.Errorf("restore the facts of turn %s: %w", twin.ID, err)
 			}
@@ -200,7 +200,7 @@ func (e branchFollower) restoreFactsOf(ctx context.Context, job memory.Job, t me
 // restoreFact restores a fact that was retired with its turn, unless a person decided about it after that.
 // It returns [memory.Conflict] after a concurrent write.
 func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
-	base, err := e.Curate.Compare.BaseFor(ctx, f)
+	base, err := e.Curate.Compare.RunBaseFor(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (s branchTurns) isWithdrawn(t memory.Turn) bool {
 
 // copiesOf returns the turn and the replaced turns with the same text, all with the status of t: facts
 // learned from a copy are retired and restored with t.
-func (s branchTurns) copies(t memory.Turn) []memory.Turn {
+func (s branchTurns) copiesOf(t memory.Turn) []memory.Turn {
 	turns := []memory.Turn{t}
 	for _, other := range s.replacedByKey[TurnKey(t)] {
 		if other.ID != t.ID {

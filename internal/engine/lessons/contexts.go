@@ -30,9 +30,9 @@ func (e extractor) dropContextCopies(ctx context.Context, l *Lesson) error {
 	}
 	var remaining []extract.Candidate
 	for _, c := range l.candidates {
-		name := learn.ContextContaining(c, l.quoteOf(c), contexts)
+		name := learn.ContextContaining(c, l.sourceText(c), contexts)
 		if name == "" {
-			if name, err = e.similarContext(ctx, c, contexts); err != nil {
+			if name, err = e.similarContextName(ctx, c, contexts); err != nil {
 				return err
 			}
 		}
@@ -47,7 +47,7 @@ func (e extractor) dropContextCopies(ctx context.Context, l *Lesson) error {
 }
 
 // sourceText returns the text from which a candidate was learned, or "" if unknown.
-func (l Lesson) quoteOf(c extract.Candidate) string {
+func (l Lesson) sourceText(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
 	}
@@ -59,7 +59,7 @@ func (l Lesson) quoteOf(c extract.Candidate) string {
 }
 
 // similarContextName returns the name of a context with a passage similar to a candidate, or "".
-func (e extractor) similarContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
+func (e extractor) similarContextName(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	vector, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || vector == nil {
 		return "", err

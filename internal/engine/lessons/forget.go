@@ -47,7 +47,7 @@ func (e *Learner) planForgetting(ctx context.Context, l Lesson, runID string, pl
 }
 
 // memoriesToForget returns the earlier memories to which a forget request refers.
-func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, command extract.Command) ([]memory.Memory, error) {
+func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, command extract.ForgetCommand) ([]memory.Memory, error) {
 	memories, err := e.Curate.FindToForget(ctx, l.scope, command)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, command extrac
 const ForgetPrefix = "forget-"
 
 // handleForgetJob handles jobs that only forget. It is idempotent.
-func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completion, error) {
+func (e *Learner) handleForgetJob(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
 		return "", fmt.Errorf("read the turn that asks to forget: %w", err)
@@ -81,7 +81,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completi
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
-		utterances: guardTurns(e.Core, turns, learn.GuardOptions{}),
+		utterances: guardedUtterances(e.Core, turns, learn.GuardOptions{}),
 		author:     byRule,
 	}
 	if _, l.ruleForgetCommands = extract.MemoryCommands(l.utterances); len(l.ruleForgetCommands) == 0 {

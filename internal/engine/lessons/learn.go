@@ -45,7 +45,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.Completion, e
 	}
 	e.Curate.CreditUses(ctx, job.Owner, curate.UsedFactsPerWrite)
 	if strings.HasPrefix(job.ID, ForgetPrefix) {
-		return e.forgetOnly(ctx, job)
+		return e.handleForgetJob(ctx, job)
 	}
 	if err := (branchFollower{e}).followBranch(ctx, job); err != nil {
 		return "", err
@@ -214,7 +214,7 @@ type lessonPlan struct {
 	Forgotten          []memory.Memory     // memories that the lesson asks to forget
 	forgottenIDs       map[string]bool     // ids of Forgotten
 	Changes            []memory.Change
-	Outcomes           []learn.Outcome
+	Outcomes           []learn.CandidateOutcome
 	jobs               []memory.Job
 	repeatingAnswerIDs []string // ids of answers that repeat replaced facts
 }
@@ -237,13 +237,13 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 		return lessonPlan{}, err
 	}
 	for i := range plan.candidates {
-		plan.candidates[i].Neighbours = neighborLists[i]
+		plan.candidates[i].Neighbors = neighborLists[i]
 	}
 	newCandidates, repeated, dropped := learn.Dedupe(plan.candidates, learn.DedupeOptions{Scope: l.scope, MinSimilarity: e.Retrieve.DuplicateThreshold()})
 	decisions := e.decisions(ctx, l, newCandidates)
 	changes, outcomes := learn.Plan(newCandidates, decisions, repeated, learn.PlanOptions{
 		Now: e.Time(), NewID: core.NewID, Scope: l.scope, Author: l.author,
-		MinConfidence: e.Opts.Learn.Review.Confidence, ReviewCategories: e.Opts.Learn.Review.Categories,
+		MinConfidence: e.Opts.Learn.Review.MinConfidence, ReviewCategories: e.Opts.Learn.Review.Categories,
 		ReviewConflicts: e.Opts.Learn.Review.Conflicts,
 		IsWordingFree:   func(scope memory.Scope, content string) bool { return e.Curate.IsNewText(ctx, scope, content) },
 	})
@@ -251,7 +251,7 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 	plan.Changes, plan.Outcomes = append(plan.Changes, changes...), outcomes
 	current := slices.Clone(plan.Changes)
 	for _, c := range plan.candidates {
-		for _, n := range c.Neighbours { // if a candidate repeats a removed fact, its turn is hidden like the turn of a rejected fact
+		for _, n := range c.Neighbors { // if a candidate repeats a removed fact, its turn is hidden like the turn of a rejected fact
 			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.State{Fact: &n.Fact}})
 			}
@@ -263,7 +263,7 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 	}
 	plan.Changes, plan.jobs = append(plan.Changes, extraChanges...), append(plan.jobs, extraJobs...)
 	for _, d := range dropped {
-		plan.Outcomes = append(plan.Outcomes, learn.Outcome{FactText: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+		plan.Outcomes = append(plan.Outcomes, learn.CandidateOutcome{FactText: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
 	return plan, nil
 }
@@ -290,7 +290,7 @@ func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, plan l
 		return 0, err
 	}
 	for i, c := range plan.candidates {
-		if !sameNeighbors(neighborLists[i], c.Neighbours) {
+		if !sameNeighbors(neighborLists[i], c.Neighbors) {
 			return 0, memory.Errorf(memory.Conflict, "the facts similar to candidate %d have changed", i+1)
 		}
 	}
@@ -298,7 +298,7 @@ func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, plan l
 }
 
 // sameNeighbors reports whether two searches returned the same facts at the same versions.
-func sameNeighbors(a, b []extract.Neighbour) bool {
+func sameNeighbors(a, b []extract.Neighbor) bool {
 	versionByID := map[string]int64{}
 	for _, n := range a {
 		versionByID[n.Fact.ID] = n.Fact.Version
@@ -315,7 +315,7 @@ func sameNeighbors(a, b []extract.Neighbour) bool {
 // prompt asks only for facts, from a second reply. The rules decide without a model, without neighbors
 // and after an unreadable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, candidates []extract.Candidate) []learn.Decision {
-	needsModel := slices.ContainsFunc(candidates, func(c extract.Candidate) bool { return len(c.Neighbours) > 0 && c.Op == "" && !c.RememberRequested })
+	needsModel := slices.ContainsFunc(candidates, func(c extract.Candidate) bool { return len(c.Neighbors) > 0 && c.Op == "" && !c.RememberRequested })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !needsModel {
 		return learn.Reconcile(candidates)
 	}
@@ -345,8 +345,8 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, candi
 func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, candidates []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
 	for i, c := range candidates {
-		if !slices.ContainsFunc(c.Neighbours, func(n extract.Neighbour) bool { return n.Fact.Status.Live() }) {
-			out = append(out, learn.Decision{Candidate: i, Verdict: learn.Add})
+		if !slices.ContainsFunc(c.Neighbors, func(n extract.Neighbor) bool { return n.Fact.Status.Live() }) {
+			out = append(out, learn.Decision{CandidateIndex: i, Verdict: learn.Add})
 			continue
 		}
 		decisions, err := e.askForDecisions(ctx, owner, candidates[i:i+1])
@@ -354,7 +354,7 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, candidate
 			return nil, err
 		}
 		for _, d := range decisions {
-			d.Candidate = i
+			d.CandidateIndex = i
 			out = append(out, d)
 		}
 	}
@@ -363,7 +363,7 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, candidate
 
 // logDecisions logs and counts a run's decisions as a memory_decision event. Without LogContent it logs ids
 // of stored facts instead of texts, and omits a model's reasons.
-func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
+func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.CandidateOutcome) {
 	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
 	for _, s := range l.utterances {

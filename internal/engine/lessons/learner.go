@@ -25,8 +25,8 @@ type Learner struct {
 // Asker calls the learning model within the owner's daily budget.
 type Asker struct {
 	*core.Core
-	rateLimits atomic.Int32 // number of consecutive rate-limit replies
-	trialMutex sync.Mutex   // locked while a model is tested: see [Asker.reviewReason]
+	rateLimitCount atomic.Int32 // number of consecutive rate-limit replies
+	trialMutex     sync.Mutex   // locked while a model is tested: see [Asker.reviewReason]
 }
 
 // NewLearner returns a learner that uses a core, a curator and a retriever.

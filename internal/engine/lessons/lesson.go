@@ -25,16 +25,16 @@ type Lesson struct {
 	utterances          []extract.Utterance // the turns' texts without injected blocks: see guardedUtterances
 	candidates          []extract.Candidate
 	dropped             []learn.DroppedCandidate
-	ruleForgetCommands  []extract.Command     // the user's forget requests, detected by rules
-	modelForgetRequests []learn.ForgetRequest // the user's forget requests, detected by a model
-	author              memory.Author         // author of the facts
+	ruleForgetCommands  []extract.ForgetCommand // the user's forget requests, detected by rules
+	modelForgetRequests []learn.ForgetRequest   // the user's forget requests, detected by a model
+	author              memory.Author           // author of the facts
 }
 
 // DroppedOutcomes returns the dropped candidates as outcomes, with reasons.
-func (l Lesson) DroppedOutcomes() []learn.Outcome {
-	out := make([]learn.Outcome, 0, len(l.dropped))
+func (l Lesson) DroppedOutcomes() []learn.CandidateOutcome {
+	out := make([]learn.CandidateOutcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
-		out = append(out, learn.Outcome{FactText: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+		out = append(out, learn.CandidateOutcome{FactText: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
 	return out
 }
@@ -43,7 +43,7 @@ func (l Lesson) DroppedOutcomes() []learn.Outcome {
 func (e *Learner) ExtractLesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	r := extractor{e}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearningConversation(turns[0].Conversation)}}
-	l.utterances = guardTurns(r.Core, turns, learn.GuardOptions{
+	l.utterances = guardedUtterances(r.Core, turns, learn.GuardOptions{
 		IncludeAssistant: r.Opts.LearnFromAssistant, InjectedUpTo: r.InjectedTextDetector(ctx, l.scope, turns), SetFullText: r.Prompts.Form() == prompt.LineForm,
 	})
 	earlier, err := r.earlierTurns(ctx, job.Owner, l.utterances)
@@ -78,10 +78,10 @@ func (e *Learner) ExtractLesson(ctx context.Context, job memory.Job, turns []mem
 // dropForgetRequests drops candidates extracted from a forget request. A request that matches no memory
 // counts as a statement if a model extracts a fact from it: "forget the gym i cancelled it".
 func (e extractor) dropForgetRequests(ctx context.Context, l *Lesson) error {
-	overlaps := func(c extract.Candidate, w extract.Command) bool {
+	overlaps := func(c extract.Candidate, w extract.ForgetCommand) bool {
 		return w.Span.Turn == c.TurnID && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
 	}
-	var commands []extract.Command
+	var commands []extract.ForgetCommand
 	for _, wish := range l.ruleForgetCommands {
 		if slices.ContainsFunc(l.candidates, func(c extract.Candidate) bool { return c.Op != "" && overlaps(c, wish) }) {
 			targets, err := e.memoriesToForget(ctx, *l, wish)
@@ -96,7 +96,7 @@ func (e extractor) dropForgetRequests(ctx context.Context, l *Lesson) error {
 	}
 	l.ruleForgetCommands = commands
 	l.candidates = slices.DeleteFunc(l.candidates, func(c extract.Candidate) bool {
-		wish := slices.ContainsFunc(l.ruleForgetCommands, func(w extract.Command) bool { return overlaps(c, w) })
+		wish := slices.ContainsFunc(l.ruleForgetCommands, func(w extract.ForgetCommand) bool { return overlaps(c, w) })
 		if wish {
 			l.dropped = append(l.dropped, learn.DroppedCandidate{Candidate: c, Reason: "it is asked to be forgotten"})
 		}
@@ -246,11 +246,11 @@ const memoriesPerSuspect = 4
 // InjectedTextDetector returns a detector of text that came from memory. It compares turns with the cached
 // blocks of their requests and with similar memories older than the turns. If the search fails, it uses only
 // the blocks.
-func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
+func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.InjectedMemories {
 	blocks := extractor{e}.loadBlocks(scope.Owner, turns)
-	return func(i int) *learn.Injected {
+	return func(i int) *learn.InjectedMemories {
 		var memories []memory.Memory
-		for _, sentence := range learn.MaybeInjected(turns[i]) {
+		for _, sentence := range learn.PossiblyInjected(turns[i]) {
 			similar, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, WordsOnly: true, Limit: memoriesPerSuspect})
 			if err != nil {
 				e.Log.Warn("text that came from memory may be learned again", "turn", turns[i].ID, "err", err)
@@ -265,15 +265,15 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 		if len(memories) == 0 {
 			return blocks.detectorUpTo(i)
 		}
-		return learn.NewRecalled(memories, blocks.detectorUpTo(i))
+		return learn.NewRecalledMemories(memories, blocks.detectorUpTo(i))
 	}
 }
 
 // turnBlocks are the cached blocks of a chunk's turns.
 type turnBlocks struct {
 	texts      []string
-	addedCount int             // number of blocks added to detector
-	injected   *learn.Injected // detector of the added blocks; nil: no block was added
+	addedCount int                     // number of blocks added to detector
+	detector   *learn.InjectedMemories // detector of the added blocks; nil: no block was added
 }
 
 func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBlocks {
@@ -287,16 +287,16 @@ func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBloc
 }
 
 // detectorUpTo returns a detector of the blocks of turns up to index i, or nil. i must not decrease.
-func (b *turnBlocks) detectorUpTo(i int) *learn.Injected {
+func (b *turnBlocks) detectorUpTo(i int) *learn.InjectedMemories {
 	for ; b.addedCount <= i; b.addedCount++ {
 		if block := b.texts[b.addedCount]; block != "" {
-			if b.injected == nil {
-				b.injected = learn.NewInjected()
+			if b.detector == nil {
+				b.detector = learn.NewInjectedMemories()
 			}
-			b.injected.Add(block)
+			b.detector.Add(block)
 		}
 	}
-	return b.injected
+	return b.detector
 }
 
 // byRule is the author of facts that the rules extracted.
@@ -383,11 +383,11 @@ func (e extractor) contextMessages(ctx context.Context, owner memory.Owner, utte
 
 // guardedContext returns messages that are only context, without secrets and injected text.
 func (e extractor) guardedContext(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
-	return guardTurns(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, IncludeOtherSpeakers: true, InjectedUpTo: e.loadBlocks(owner, turns).detectorUpTo})
+	return guardedUtterances(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, IncludeOtherSpeakers: true, InjectedUpTo: e.loadBlocks(owner, turns).detectorUpTo})
 }
 
 // guardedUtterances returns the turns' texts without injected blocks and, if opts say so, personal data.
-func guardTurns(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []extract.Utterance {
+func guardedUtterances(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []extract.Utterance {
 	opts.BlankPersonal, opts.FenceBegin, opts.FenceEnd = e.Opts.Learn.RedactPersonal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, opts)
 }

@@ -15,7 +15,7 @@ import (
 // the same attribute, equal facts that were rejected, and retired facts from the same turn. Facts in
 // forgottenIDs count as retired. Facts written after the owner's version may be missing:
 // [Learner.checkUnchanged] detects them.
-func (e extractor) neighbors(ctx context.Context, scope memory.Scope, version int64, candidates []extract.Candidate, forgottenIDs map[string]bool) ([][]extract.Neighbour, error) {
+func (e extractor) neighbors(ctx context.Context, scope memory.Scope, version int64, candidates []extract.Candidate, forgottenIDs map[string]bool) ([][]extract.Neighbor, error) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (e extractor) neighbors(ctx context.Context, scope memory.Scope, version in
 		if similar[i], err = e.similarFacts(versionCtx, scope, c.Text, maxSimilar); err != nil {
 			return nil, err
 		}
-		l.IDs, l.Queries = slices.Concat(l.IDs, core.CandidateIDs(similar[i]), c.Targets), append(l.Queries, comparisonQueries(c)...)
+		l.IDs, l.Queries = slices.Concat(l.IDs, core.CandidateIDs(similar[i]), c.TargetIDs), append(l.Queries, comparisonQueries(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
@@ -35,10 +35,10 @@ func (e extractor) neighbors(ctx context.Context, scope memory.Scope, version in
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
-	neighborLists, pages := make([][]extract.Neighbour, len(candidates)), batch.Pages
+	neighborLists, pages := make([][]extract.Neighbor, len(candidates)), batch.Pages
 	for i, c := range candidates {
 		n := len(comparisonQueries(c))
-		targets := memory.Page{Memories: slices.DeleteFunc(slices.Clone(batch.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
+		targets := memory.Page{Memories: slices.DeleteFunc(slices.Clone(batch.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.TargetIDs, m.ID()) })}
 		neighborLists[i] = e.addNeighbors(scope, e.comparableNeighbors(scope, similar[i], batch.Memories), append(pages[:n:n], targets), forgottenIDs)
 		pages = pages[n:]
 	}
@@ -59,11 +59,11 @@ func comparisonQueries(c extract.Candidate) []memory.Query {
 }
 
 // addNeighbors appends the facts of pages to neighbors, without duplicates.
-func (e extractor) addNeighbors(scope memory.Scope, neighbors []extract.Neighbour, pages []memory.Page, forgottenIDs map[string]bool) []extract.Neighbour {
+func (e extractor) addNeighbors(scope memory.Scope, neighbors []extract.Neighbor, pages []memory.Page, forgottenIDs map[string]bool) []extract.Neighbor {
 	for _, page := range pages {
 		for _, m := range page.Memories {
-			if scope.Sees(m.Scope()) && e.Retrieve.IsComparable(scope, m) && !slices.ContainsFunc(neighbors, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {
-				neighbors = append(neighbors, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+			if scope.Sees(m.Scope()) && e.Retrieve.IsComparable(scope, m) && !slices.ContainsFunc(neighbors, func(n extract.Neighbor) bool { return n.Fact.ID == m.ID() }) {
+				neighbors = append(neighbors, extract.Neighbor{Fact: *m.Fact, Link: m.Link})
 			}
 		}
 	}
@@ -92,15 +92,15 @@ func (e extractor) similarFacts(ctx context.Context, scope memory.Scope, content
 }
 
 // comparableNeighbors returns the memories of a search that may be compared, in order of the search.
-func (e extractor) comparableNeighbors(scope memory.Scope, candidates []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
-	var out []extract.Neighbour
+func (e extractor) comparableNeighbors(scope memory.Scope, candidates []memory.Candidate, memories []memory.Memory) []extract.Neighbor {
+	var out []extract.Neighbor
 	for _, c := range candidates {
 		index := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID() == c.ID })
 		if index < 0 {
 			continue
 		}
 		if m := memories[index]; m.Fact != nil && e.Retrieve.IsComparable(scope, m) {
-			out = append(out, extract.Neighbour{Fact: *m.Fact, Link: m.Link, Similarity: float64(c.Measures.Vector)})
+			out = append(out, extract.Neighbor{Fact: *m.Fact, Link: m.Link, Similarity: float64(c.Measures.Vector)})
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, opts RelearnO
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		return 0, fmt.Errorf("queue jobs: %w", err)
 	}
-	e.Wake()
+	e.WakeJobRunner()
 	return count, nil
 }
 

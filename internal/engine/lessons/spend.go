@@ -26,16 +26,16 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	}
 	if e.Opts.UseClientKeys {
 		client := e.LastClients.Last(owner)
-		if client.Key == "" {
+		if client.APIKey == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent an API key since the server started", llm.ErrNoModel)
 		}
-		ctx = llm.WithKey(ctx, client.Key)
+		ctx = llm.WithKey(ctx, client.APIKey)
 	}
 	reply, err := e.LLM.Complete(ctx, p)
 	if err != nil {
 		return memory.Reply{}, e.convertRateLimit(err)
 	}
-	e.rateLimits.Store(0)
+	e.rateLimitCount.Store(0)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	u := memory.Usage{
 		Day: e.Time(), Purpose: p.Name, Model: reply.Model, Calls: 1,
@@ -80,7 +80,7 @@ func (e *Asker) convertRateLimit(err error) error {
 	if !isLimited {
 		return err
 	}
-	wait := time.Minute << min(e.rateLimits.Add(1)-1, 6)
+	wait := time.Minute << min(e.rateLimitCount.Add(1)-1, 6)
 	return &jobs.PutOff{Until: e.Time().Add(max(retryAfter, min(wait, time.Hour))), Reason: err.Error()}
 }
 

@@ -33,12 +33,12 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)
 	}
-	utterances := guardTurns(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, InjectedUpTo: extractor{e}.loadBlocks(job.Owner, turns).detectorUpTo})
+	utterances := guardedUtterances(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, InjectedUpTo: extractor{e}.loadBlocks(job.Owner, turns).detectorUpTo})
 	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // the model's answers repeat memories
 	if len(utterances) < e.Opts.Learn.Summary.MinTurns() {
 		return jobs.Nothing, nil
 	}
-	if err := e.blankUnapproved(ctx, job, utterances); err != nil {
+	if err := e.blankUnapprovedFacts(ctx, job, utterances); err != nil {
 		return "", err
 	}
 	content, author, err := e.summaryText(ctx, job.Owner, utterances, previous)
@@ -56,7 +56,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 }
 
 // blankUnapprovedFacts blanks sentences of pending or rejected facts, so that no summary states these facts.
-func (e *Learner) blankUnapproved(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
+func (e *Learner) blankUnapprovedFacts(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
 	err := e.EachMemory(ctx, job.Owner, q, func(m memory.Memory) {

@@ -29,9 +29,9 @@ const idlePrefix = "rest-"
 
 // IdleLearnJob returns the job that learns from a conversation once it is idle. Its id contains firstTurnID,
 // the id of the first turn not learned from, so that only one such job exists at a time.
-func (e *Learner) IdleLearnJob(owner memory.Owner, conversation, firstTurn string, now time.Time) memory.Job {
-	j := LearnJob(owner, conversation, firstTurn, now.Add(e.Opts.Learn.IdleTime))
-	j.ID = idlePrefix + firstTurn
+func (e *Learner) IdleLearnJob(owner memory.Owner, conversation, firstTurnID string, now time.Time) memory.Job {
+	j := LearnJob(owner, conversation, firstTurnID, now.Add(e.Opts.Learn.IdleTime))
+	j.ID = idlePrefix + firstTurnID
 	return j
 }
 

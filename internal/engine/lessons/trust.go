@@ -13,8 +13,8 @@ import (
 type TrialModel interface {
 	// ChosenModel returns the name of the model that learns, "" if each chat's model learns.
 	ChosenModel() string
-	Trial(model string) (trial learn.Trial, ok bool)
-	StoreTrial(trial learn.Trial)
+	Trial(model string) (trial learn.TrialResult, ok bool)
+	StoreTrial(trial learn.TrialResult)
 }
 
 // reviewReason returns why a person must review the facts of the owner's learning model, or "" if no

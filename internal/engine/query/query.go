@@ -119,7 +119,7 @@ func (e *Querier) openQuery(ctx context.Context, req Request, sessionID string) 
 	if req.Owner == "" {
 		return nil, nil
 	}
-	chat, err := chatapi.Decode(oneMessage(req.Text))
+	chat, err := chatapi.Decode(oneMessageRequest(req.Text))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (e *Querier) openQuery(ctx context.Context, req Request, sessionID string) 
 func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, effect responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
 		answer.Agents = append(answer.Agents, agentRecall)
-		answer.Cited = answer.Related.Similar
+		answer.Cited = answer.Related.SimilarTurns
 		return memory.Reply{Text: responder.Respond(q.Text, answer.Related.quotableHits(), effect), Model: responder.Name}, nil
 	}
 	images := ""
@@ -150,7 +150,7 @@ func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, wr
 	values := answer.Related.PromptValues()
 	values.Query, values.Images, values.Location = q.Text, images, oneLine(q.Location)
 	values.Contexts, values.Rules = answer.contexts, answer.rules
-	answer.Cited = answer.Related.Similar[:min(maxPromptSimilar, len(answer.Related.Similar))]
+	answer.Cited = answer.Related.SimilarTurns[:min(maxPromptSimilar, len(answer.Related.SimilarTurns))]
 	filled, err := e.Prompts.ForModel(q.Model).Fill(values)
 	if err != nil {
 		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
@@ -177,11 +177,11 @@ func (e *Querier) describeImages(ctx context.Context, q Request, write Writer) (
 
 // RelatedMemory is the memory related to a query.
 type RelatedMemory struct {
-	Similar   []memory.Hit          // turns, most similar first
-	Recent    []memory.Turn         // turns of the session, oldest first
-	Summaries []memory.Summary      // the session's summaries first, then the newest others of the user
-	Profile   []memory.ProfileEntry // most recently written first
-	Dims      int                   // dimensions of the query's embedding; 0: no embedding
+	SimilarTurns   []memory.Hit          // turns, most similar first
+	RecentTurns    []memory.Turn         // turns of the session, oldest first
+	Summaries      []memory.Summary      // the session's summaries first, then the newest others of the user
+	ProfileEntries []memory.ProfileEntry // most recently written first
+	EmbeddingDims  int                   // dimensions of the query's embedding; 0: no embedding
 
 	traceID string
 }
@@ -209,15 +209,15 @@ func (e *Querier) ReadRelated(ctx context.Context, q Request, sessionID string) 
 		read func() error
 	}{
 		{"search", func() (err error) {
-			related.Dims, err = pipeline.FindSimilarTurns(ctx, cmp.Or(q.TopK, e.Opts.DefaultTopK(true)))
+			related.EmbeddingDims, err = pipeline.FindSimilarTurns(ctx, cmp.Or(q.TopK, e.Opts.DefaultTopK(true)))
 			return err
 		}},
 		{"recent", func() (err error) {
-			related.Recent, err = e.recentTurns(ctx, q.Owner, sessionID, 2*maxRecentPairs)
+			related.RecentTurns, err = e.recentTurns(ctx, q.Owner, sessionID, 2*maxRecentPairs)
 			return err
 		}},
 		{"summaries", func() (err error) { related.Summaries, err = e.relatedSummaries(ctx, q.Owner, sessionID); return err }},
-		{"profile", func() (err error) { related.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
+		{"profile", func() (err error) { related.ProfileEntries, err = e.latestEntries(ctx, q.Owner); return err }},
 	}
 	errs := make([]error, len(parts))
 	var reading sync.WaitGroup
@@ -230,7 +230,7 @@ func (e *Querier) ReadRelated(ctx context.Context, q Request, sessionID string) 
 			pipeline.RecordSkip(parts[i].name, err)
 		}
 	}
-	related.Similar = pipeline.Hits
+	related.SimilarTurns = pipeline.Hits
 	elapsed := e.Now().Sub(started)
 	e.Metrics.ObserveRecall(elapsed, pipeline.Degraded...)
 	pipeline.StoreTrace(related.traceID, "", elapsed)
@@ -278,8 +278,8 @@ func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memo
 
 // quotableHits returns the hits that an answer without a model may quote: turns and profile entries.
 func (a RelatedMemory) quotableHits() []memory.Hit {
-	hits := slices.Clone(a.Similar)
-	for _, p := range a.Profile {
+	hits := slices.Clone(a.SimilarTurns)
+	for _, p := range a.ProfileEntries {
 		f := memory.Fact{Content: p.Key + ": " + p.Value, ObservedAt: p.UpdatedAt, CreatedAt: p.UpdatedAt, Status: memory.Active}
 		hits = append(hits, memory.Hit{Memory: memory.Memory{Fact: &f}})
 	}

@@ -24,23 +24,23 @@ const (
 // PromptValues returns the values of the writer's prompt, shortened to its bounds.
 func (a RelatedMemory) PromptValues() prompt.Write {
 	var values prompt.Write
-	for _, t := range lastTurns(a.Recent, maxPromptHistory) {
+	for _, t := range lastTurns(a.RecentTurns, maxPromptHistory) {
 		values.History = append(values.History, turnLine(t, maxHistoryLetters))
 	}
 	for _, s := range a.Summaries[:min(maxPromptSummaries, len(a.Summaries))] {
 		values.Summaries = append(values.Summaries, "- "+firstLetters(s.Text, maxSummaryLetters))
 	}
-	for _, p := range a.Profile[:min(maxPromptEntries, len(a.Profile))] {
+	for _, p := range a.ProfileEntries[:min(maxPromptEntries, len(a.ProfileEntries))] {
 		values.Facts = append(values.Facts, oneLine(p.Key)+": "+oneLine(p.Value))
 	}
-	for _, h := range a.Similar[:min(maxPromptSimilar, len(a.Similar))] {
+	for _, h := range a.SimilarTurns[:min(maxPromptSimilar, len(a.SimilarTurns))] {
 		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), turnLine(*h.Memory.Turn, maxSimilarLetters))
 		for _, f := range h.Replacements { // current facts that replaced the turn's facts
 			line += strings.TrimSuffix(" [no longer so: "+firstLetters(f.Content, maxSimilarLetters), ": ") + "]"
 		}
 		values.Similar = append(values.Similar, line)
 	}
-	for _, t := range lastTurns(a.Recent, maxPromptRecent) {
+	for _, t := range lastTurns(a.RecentTurns, maxPromptRecent) {
 		values.Recent = append(values.Recent, turnLine(t, maxRecentLetters))
 	}
 	return values
@@ -64,7 +64,7 @@ func firstLetters(s string, limit int) string {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // oneMessageRequest returns a chat request with one user message.
-func oneMessage(text string) []byte {
+func oneMessageRequest(text string) []byte {
 	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		panic(err) // strings can always be encoded

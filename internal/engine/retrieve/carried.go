@@ -34,8 +34,8 @@ const maxDroppedTraced = 20
 
 // recordDropped adds a dropped hit to the trace.
 func (r *Pipeline) recordDropped(h memory.Hit, stage string) {
-	if len(r.Dropped) < maxDroppedTraced {
-		r.Dropped = append(r.Dropped, recall.DroppedHit{Hit: h, Stage: stage})
+	if len(r.DroppedHits) < maxDroppedTraced {
+		r.DroppedHits = append(r.DroppedHits, recall.DroppedHit{Hit: h, Stage: stage})
 	}
 }
 
@@ -43,7 +43,7 @@ func (r *Pipeline) recordDropped(h memory.Hit, stage string) {
 func (r *Pipeline) repeatFilter() *recall.RepeatFilter {
 	if r.repeatDetector == nil {
 		r.repeatDetector = recall.NewRepeatFilter(r.askedText)
-		r.repeatDetector.OnlyUserStatements, r.repeatDetector.Disabled = r.Retriever.Opts.Recall.OnlyStatements, r.Retriever.Opts.Recall.RecallQuestions
+		r.repeatDetector.OnlyUserStatements, r.repeatDetector.IsDisabled = r.Retriever.Opts.Recall.OnlyStatements, r.Retriever.Opts.Recall.RecallQuestions
 	}
 	return r.repeatDetector
 }

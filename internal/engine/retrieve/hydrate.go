@@ -75,7 +75,7 @@ func (r *Pipeline) addReplacements(ctx context.Context) {
 func (r *Pipeline) pairAnswers(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
-		if id := recall.AnswerTo(h.Memory); id != "" && !r.Question.ExcludeIDs[id] {
+		if id := recall.AnsweredTurnID(h.Memory); id != "" && !r.Question.ExcludeIDs[id] {
 			ids = append(ids, id)
 		}
 	}

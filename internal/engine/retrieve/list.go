@@ -18,7 +18,7 @@ const MaxListed = 500
 
 // recallRulesApply reports whether the rules of recall apply: the question is about the present and searches
 // facts.
-func (r *Source) rulesApply() bool {
+func (r *Source) recallRulesApply() bool {
 	return r.Question.At == (memory.At{}) && (len(r.Question.Kinds) == 0 || slices.Contains(r.Question.Kinds, memory.KindFact))
 }
 
@@ -51,7 +51,7 @@ func (r *Pipeline) listFacts(ctx context.Context, topK int) error {
 		}
 	}
 	r.FoundCount = len(visible)
-	r.fitToBudget(ctx, recall.ByImportance(visible, r.Now), topK)
+	r.fitToBudget(ctx, recall.HitsByImportance(visible, r.Now), topK)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (r *Source) identityFacts(ctx context.Context, q memory.Query) ([]memory.Me
 
 // searchPast searches all memory as of the question's time.
 func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	items, err := r.Retriever.itemsAt(ctx, r.Question.Scope.Owner, r.Question.At)
+	items, err := r.Retriever.indexItemsAt(ctx, r.Question.Scope.Owner, r.Question.At)
 	if err != nil {
 		return nil, fmt.Errorf("read past memory: %w", err)
 	}
@@ -83,7 +83,7 @@ func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Cand
 }
 
 // indexItemsAt reads all of an owner's memory as of a time, in the form that the index loads.
-func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.IndexItem, error) {
+func (e *Retriever) indexItemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.IndexItem, error) {
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at}
 	var items []memory.IndexItem
 	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
@@ -163,11 +163,11 @@ func (e *Retriever) SimilarTurns(ctx context.Context, scope memory.Scope, conten
 func StatesFact(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
-		return learn.StatesFact(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).ForgetCommands, func(w extract.Command) bool {
-			return !w.Everything && len(learn.MemoriesToForget(w, []memory.Memory{{Fact: &f}})) > 0
+		return learn.StatesFact(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).ForgetCommands, func(w extract.ForgetCommand) bool {
+			return !w.IsEverything && len(learn.MemoriesToForget(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}
-	return len(learn.MemoriesToForget(extract.Command{Object: f.Content}, []memory.Memory{m})) > 0
+	return len(learn.MemoriesToForget(extract.ForgetCommand{Object: f.Content}, []memory.Memory{m})) > 0
 }
 
 // GetAt returns a memory as of a time, or [memory.NotFound] if the memory did not exist at that time or,

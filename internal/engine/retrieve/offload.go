@@ -35,10 +35,10 @@ type VectorSearch interface {
 
 // OffloadOptions are the settings of an [Offload].
 type OffloadOptions struct {
-	AboveBytes int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
-	Log        *slog.Logger
-	ListLarge  func(ctx context.Context, limit int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
-	Prepare    func(context.Context, memory.Owner) error                    // called once an owner is offloaded; may be nil
+	AboveBytes      int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
+	Log             *slog.Logger
+	ListLargeOwners func(ctx context.Context, limit int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
+	Prepare         func(context.Context, memory.Owner) error                    // called once an owner is offloaded; may be nil
 }
 
 // Offload is a resident index without the vectors of large owners, which a [VectorSearch] searches
@@ -53,7 +53,7 @@ type Offload struct {
 	ctx         context.Context // context of background work
 	cancel      context.CancelFunc
 	background  sync.WaitGroup
-	listed      chan struct{} // closed once listLarge has read the list of large owners
+	listLoaded  chan struct{} // closed once listLarge has read the list of large owners
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
@@ -64,8 +64,8 @@ type Offload struct {
 // NewOffload returns a searcher with an index of its own. The caller must close it.
 func NewOffload(source memory.IndexSource, indexOpts index.Options, vectorSearch VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
-	o := &Offload{model: indexOpts.Model, vectorSearch: vectorSearch, opts: opts, ctx: ctx, cancel: stop, listed: make(chan struct{}), largeOwners: map[memory.Owner]bool{}}
-	indexOpts.Offloaded = o.isOffloaded
+	o := &Offload{model: indexOpts.Model, vectorSearch: vectorSearch, opts: opts, ctx: ctx, cancel: stop, listLoaded: make(chan struct{}), largeOwners: map[memory.Owner]bool{}}
+	indexOpts.IsOffloaded = o.isOffloaded
 	o.Index = index.New(source, indexOpts)
 	o.background.Go(o.listLarge)
 	return o
@@ -75,17 +75,17 @@ func NewOffload(source memory.IndexSource, indexOpts index.Options, vectorSearch
 func (o *Offload) maxResident() int { return int(o.opts.AboveBytes / bytesPerMemory) }
 
 func (o *Offload) listLarge() {
-	defer close(o.listed)
-	if o.opts.AboveBytes == 0 || o.opts.ListLarge == nil {
+	defer close(o.listLoaded)
+	if o.opts.AboveBytes == 0 || o.opts.ListLargeOwners == nil {
 		return
 	}
-	owners, err := o.opts.ListLarge(o.ctx, o.maxResident())
+	owners, err := o.opts.ListLargeOwners(o.ctx, o.maxResident())
 	if err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the database did not list the users with large memory; their vectors are loaded first and offloaded later", "err", err)
 	}
 	for _, owner := range owners {
 		if o.offloadOwner(owner) && o.MemoryCount(owner) > 0 {
-			o.reload(owner)
+			o.reloadOwner(owner)
 		}
 	}
 }
@@ -100,13 +100,13 @@ func (o *Offload) offloadOwner(owner memory.Owner) bool {
 	}
 	o.largeOwners[owner] = true
 	if o.opts.Prepare != nil && o.ctx.Err() == nil {
-		o.background.Go(func() { o.prepare(owner) })
+		o.background.Go(func() { o.prepareOwner(owner) })
 	}
 	return true
 }
 
 // prepareOwner prepares the vector search for an owner.
-func (o *Offload) prepare(owner memory.Owner) {
+func (o *Offload) prepareOwner(owner memory.Owner) {
 	if err := o.opts.Prepare(o.ctx, owner); err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the vector search of the database was not prepared; the next start tries again", "owner", owner, "err", err)
 	}
@@ -128,7 +128,7 @@ func (o *Offload) isOffloaded(owner memory.Owner) bool {
 		return true
 	}
 	select {
-	case <-o.listed:
+	case <-o.listLoaded:
 	case <-time.After(listWait):
 	}
 	return o.isLarge(owner)
@@ -182,7 +182,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	}
 	if len(s.Vector) > 0 && !s.WordsOnly {
 		for _, owner := range offloaded {
-			near, err := o.nearest(ctx, owner, s)
+			near, err := o.nearestMemories(ctx, owner, s)
 			if o.logOutcome(ctx, &o.searchFails, err) {
 				s.Neighbors = append(s.Neighbors, near...)
 			}
@@ -195,12 +195,12 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	for _, owner := range offloaded {
 		o.setCosines(ctx, owner, s.Vector, candidates)
 	}
-	o.offloadGrown(s.Scopes)
+	o.offloadGrownOwners(s.Scopes)
 	return candidates, nil
 }
 
 // nearestMemories returns the memories that the index itself would select by vector.
-func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Neighbor, error) {
+func (o *Offload) nearestMemories(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Neighbor, error) {
 	match, err := o.MatchFilter(ctx, owner, s, maxSentIDs)
 	if err != nil || match.Share == 0 {
 		return nil, err
@@ -242,19 +242,19 @@ func (o *Offload) logOutcome(ctx context.Context, failing *atomic.Bool, err erro
 }
 
 // offloadGrownOwners offloads owners that were loaded with too many vectors.
-func (o *Offload) offloadGrown(scopes []memory.Scope) {
+func (o *Offload) offloadGrownOwners(scopes []memory.Scope) {
 	if o.opts.AboveBytes == 0 {
 		return
 	}
 	for _, scope := range scopes {
 		if o.MemoryCount(scope.Owner) > o.maxResident() && o.offloadOwner(scope.Owner) {
-			o.reload(scope.Owner)
+			o.reloadOwner(scope.Owner)
 		}
 	}
 }
 
 // reloadOwner makes the index load an owner again, without vectors.
-func (o *Offload) reload(owner memory.Owner) {
+func (o *Offload) reloadOwner(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a large user was not dropped", "owner", owner, "err", err)
 	}

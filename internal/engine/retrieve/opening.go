@@ -101,7 +101,7 @@ func (r *Pipeline) chooseOpening(candidates []memory.Candidate) bool {
 		}
 	}
 	slices.SortStableFunc(factCandidates, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	r.OpeningCore, r.overflow = c.SplitByBudget(r.coreBudget()-r.shownCoreTokens, core.CandidateIDs(factCandidates), r.Now)
+	r.OpeningCore, r.coreOverflow = c.SplitByBudget(r.coreBudget()-r.shownCoreTokens, core.CandidateIDs(factCandidates), r.Now)
 	if r.coreTokens() > 0 {
 		for _, id := range r.OpeningCore.IDs() {
 			r.Question.ExcludeIDs[id] = true

@@ -69,7 +69,7 @@ type Result struct {
 
 const (
 	// Candidates is the number of candidates that a search returns.
-	Candidates = recall.Candidates
+	Candidates = recall.CandidateCount
 
 	// extraCandidates is the number of memories read beyond the requested number, since some are merged or
 	// were deleted.
@@ -90,7 +90,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Result, error) {
 	pipeline := Pipeline{Source: Source{Retriever: e, Question: q, Now: memory.Time(started)}}
 	err := pipeline.run(ctx)
 	e.Metrics.ObserveRecall(e.Now().Sub(started), pipeline.Degraded...)
-	result := Result{Hits: pipeline.Hits, Degraded: pipeline.Degraded, Misspelt: recall.ShownCorrections(pipeline.Misspelt, pipeline.Hits)}
+	result := Result{Hits: pipeline.Hits, Degraded: pipeline.Degraded, Misspelt: recall.WholeWordCorrections(pipeline.Misspelt, pipeline.Hits)}
 	if !q.Untraced {
 		result.TraceID = core.NewID()
 		pipeline.StoreTrace(result.TraceID, "", e.Now().Sub(started))
@@ -142,11 +142,11 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		var err error
-		if r.pendingCount, r.replacements, err = r.Retriever.Compare.PendingReplacements(ctx, r.Question.Scope.Owner); err != nil {
+		if r.pendingCount, r.pendingReplacements, err = r.Retriever.Compare.PendingReplacements(ctx, r.Question.Scope.Owner); err != nil {
 			r.Retriever.Log.Warn("the number of pending facts is unknown", "err", err)
 		}
 		defer r.Retriever.Metrics.ObserveStage("core", time.Now())
-		source.RunPart("core", func() { openingCore = source.openingFacts(ctx, r.replacements) })
+		source.RunPart("core", func() { openingCore = source.openingFacts(ctx, r.pendingReplacements) })
 	})
 	r.readOpening = func() recall.Core { reading.Wait(); return openingCore }
 	defer reading.Wait()
@@ -158,7 +158,7 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 	r.Degraded = append(r.Degraded, source.Degraded...)
 	r.RunPart("questions", func() { r.pairAnswers(ctx) })
 	opts := r.Retriever.RenderOptions(false)
-	opts.DisputedBy = r.replacements
+	opts.DisputedBy = r.pendingReplacements
 	if r.Question.ChatState != nil {
 		chatState := r.Question.ChatState()
 		opts.HasEarlierBlock, opts.IsShown = chatState.HasEarlierBlock, chatState.IsShown
@@ -166,7 +166,7 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 	defer r.Retriever.Metrics.ObserveStage("render", time.Now())
 	block := recall.Render(r.OpeningCore, r.Hits, opts)
 	r.Lines = block.Lines
-	r.OpeningCore, r.overflow = r.coreWithoutHits(r.OpeningCore), r.coreWithoutHits(r.overflow)
+	r.OpeningCore, r.coreOverflow = r.coreWithoutHits(r.OpeningCore), r.coreWithoutHits(r.coreOverflow)
 	r.dedupeDropped()
 	return block.Text
 }
@@ -175,21 +175,21 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 type Pipeline struct {
 	Source
 
-	askedText      string                // the part of the text that is a question
-	FoundCount     int                   // number of memories found by the searches
-	Cut            []recall.CutCandidate // candidates that ranking cut
-	repeatDetector *recall.RepeatFilter  // detects repetitions of the question
-	droppedIDs     map[string]bool       // ids of hits that repeat the question or that the request contains
-	Dropped        []recall.DroppedHit   // hits that were dropped after ranking
-	Hits           []memory.Hit
-	OpeningCore    recall.Core            // core facts at the beginning of the block, before the hits
-	overflow       recall.Core            // core facts that do not fit into the block
-	readOpening    func() recall.Core     // reads the possible core facts; nil after chooseOpening
-	replacements   map[string]memory.Fact // pending replacements by the id of the replaced fact
-	Lines          []recall.Line          // lines of the block
-	pendingCount   int                    // number of pending facts
-	Misspelt       []memory.Misspelt
-	rerankCounts   [2]int // number of candidates that the reranker scored, and number that were sent to it
+	askedText           string                // the part of the text that is a question
+	FoundCount          int                   // number of memories found by the searches
+	CutCandidates       []recall.CutCandidate // candidates that ranking cut
+	repeatDetector      *recall.RepeatFilter  // detects repetitions of the question
+	droppedIDs          map[string]bool       // ids of hits that repeat the question or that the request contains
+	DroppedHits         []recall.DroppedHit   // hits that were dropped after ranking
+	Hits                []memory.Hit
+	OpeningCore         recall.Core            // core facts at the beginning of the block, before the hits
+	coreOverflow        recall.Core            // core facts that do not fit into the block
+	readOpening         func() recall.Core     // reads the possible core facts; nil after chooseOpening
+	pendingReplacements map[string]memory.Fact // pending replacements by the id of the replaced fact
+	Lines               []recall.Line          // lines of the block
+	pendingCount        int                    // number of pending facts
+	Misspelt            []memory.Misspelt
+	rerankCounts        [2]int // number of candidates that the reranker scored, and number that were sent to it
 }
 
 // run recalls the question: query, search, rank, hydrate and fit.
@@ -206,7 +206,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	}
 	query := r.Query()
 	r.askedText = query.OwnText
-	if query.IsBroad && r.rulesApply() {
+	if query.IsBroad && r.recallRulesApply() {
 		err := core.CatchPanic(r.Retriever.Core, func() error { return r.listFacts(ctx, topK) })
 		if err == nil {
 			return nil
@@ -322,19 +322,19 @@ func (r *Pipeline) rankBest(ctx context.Context, query recall.Query, candidates 
 }
 
 // rankOptions returns the options for ranking.
-func (r *Pipeline) rankOptions(topK int) recall.Options {
-	opts := recall.Options{Limit: topK + extraCandidates, MinRelevance: r.Question.ScoreThreshold, Recency: r.Question.RecencyWeight}
+func (r *Pipeline) rankOptions(topK int) recall.RankOptions {
+	opts := recall.RankOptions{Limit: topK + extraCandidates, MinRelevance: r.Question.ScoreThreshold, RecencyWeight: r.Question.RecencyWeight}
 	scale := r.relevanceScale()
 	if opts.MinRelevance == nil && scale.Threshold >= 0 {
 		opts.MinRelevance = &scale.Threshold
 	}
-	if opts.Recency == nil {
-		opts.Recency = &r.Retriever.Opts.RecencyWeight
+	if opts.RecencyWeight == nil {
+		opts.RecencyWeight = &r.Retriever.Opts.RecencyWeight
 	}
-	opts.Background, opts.IsWordBased = backgroundCosine(r.Retriever.Embedder), core.IsLexical(r.Retriever.Embedder)
+	opts.BackgroundCosine, opts.IsWordBased = backgroundCosine(r.Retriever.Embedder), core.IsLexical(r.Retriever.Embedder)
 	r.Retriever.Opts.Recall.ApplyTo(&opts)
 	opts.Measure = scale.Measure
-	opts.IsChat = r.Question.IsChat && r.rulesApply()
+	opts.IsChat = r.Question.IsChat && r.recallRulesApply()
 	r.setMeasure(&opts, scale.Measure)
 	return opts
 }
@@ -346,10 +346,10 @@ var repeatedThreshold = recall.DefaultMinAnswerRelevance / 2
 // rankAndRead ranks candidates and reads the best. It ranks again without dropped candidates, which would
 // raise the threshold for the others. The threshold is lower if an earlier copy of the question was
 // among the best.
-func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidates *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
+func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidates *[]memory.Candidate, opts *recall.RankOptions) ([]memory.Hit, error) {
 	for {
 		ranked, cut := r.rankByMeasure(query, *candidates, *opts)
-		r.Cut = cut
+		r.CutCandidates = cut
 		hits, err := r.hydrateAllOwners(ctx, ranked)
 		if err != nil {
 			return nil, err
@@ -369,7 +369,7 @@ func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidat
 
 // setMeasure sets the measure for ranking. A configured threshold applies only to the configured measure.
 // With the fitted measure, the threshold replaces the criterion for chats.
-func (r *Pipeline) setMeasure(opts *recall.Options, m recall.Measure) {
+func (r *Pipeline) setMeasure(opts *recall.RankOptions, m recall.RelevanceMeasure) {
 	if opts.Measure != m && opts.MinRelevance != r.Question.ScoreThreshold {
 		opts.MinRelevance = nil
 	}
@@ -379,7 +379,7 @@ func (r *Pipeline) setMeasure(opts *recall.Options, m recall.Measure) {
 
 // rankByMeasure ranks candidates. If the measure is the cosine, it ranks candidates with a vector by
 // cosine, and candidates without a vector by words.
-func (r *Pipeline) rankByMeasure(query recall.Query, candidates []memory.Candidate, opts recall.Options) (ranked []memory.Candidate, cut []recall.CutCandidate) {
+func (r *Pipeline) rankByMeasure(query recall.Query, candidates []memory.Candidate, opts recall.RankOptions) (ranked []memory.Candidate, cut []recall.CutCandidate) {
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, candidates, opts, r.Now)
 	}
@@ -397,7 +397,7 @@ func (r *Pipeline) rankByMeasure(query recall.Query, candidates []memory.Candida
 }
 
 // beforeReranking returns the options for ranking before a reranker.
-func beforeReranking(opts recall.Options) recall.Options {
+func beforeReranking(opts recall.RankOptions) recall.RankOptions {
 	if opts.Measure == recall.Reranker {
 		fullWeight := 1.0
 		opts.Measure, opts.Lambda = recall.Cosine, &fullWeight
@@ -409,7 +409,7 @@ func beforeReranking(opts recall.Options) recall.Options {
 // facts that contradict the user's own facts.
 func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int) {
 	var remaining []memory.Hit
-	for _, h := range r.withReasons(ctx, hits) {
+	for _, h := range r.withReasonTurns(ctx, hits) {
 		if r.requestContains(h.Memory) {
 			r.recordDropped(h, "carried")
 		} else {
@@ -421,7 +421,7 @@ func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int)
 		TopK: topK, Budget: cmp.Or(r.Question.Budget, math.MaxInt), Question: r.askedText,
 		IsContradicted: func(h memory.Hit) bool { return r.isContradicted(ctx, h.Memory.Link) },
 	})
-	r.Dropped = append(r.Dropped, dropped...)
+	r.DroppedHits = append(r.DroppedHits, dropped...)
 }
 
 // maxReasoned is the number of facts whose source turns are added when a question asks for a reason.
@@ -429,7 +429,7 @@ const maxReasoned = 3
 
 // withReasonTurns inserts source turns after the first facts when the question asks why. Ranking prefers
 // facts, but these rarely contain the reason.
-func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
+func (r *Pipeline) withReasonTurns(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.pastMemories != nil || !recall.AsksWhy(r.askedText) {
 		return hits
 	}
@@ -466,7 +466,7 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 // isContradicted reports whether a fact shared by another user contradicts one of the user's own facts,
 // or cannot be checked. Questions about the past are not checked.
 func (r *Pipeline) isContradicted(ctx context.Context, link *memory.Link) bool {
-	if r.pastMemories != nil || link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
+	if r.pastMemories != nil || link == nil || !share.IsBetweenUsers(link.Fact.Scope.Owner, link.Owner) {
 		return false
 	}
 	conflicts, err := r.Retriever.Compare.ConflictsWithShared(ctx, *link)

@@ -35,5 +35,5 @@ type PromptMemory struct {
 
 // RenderOptions returns the options for a block. hasEarlierBlock means that the prompt has an earlier block.
 func (e *Retriever) RenderOptions(hasEarlierBlock bool) recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, ShowRoles: e.Opts.Recall.ShowRoles, HasEarlierBlock: hasEarlierBlock}
+	return recall.RenderOptions{Heading: e.Opts.Recall.BlockHeading, Hint: e.Opts.Recall.BlockHint, ShowRoles: e.Opts.Recall.ShowRoles, HasEarlierBlock: hasEarlierBlock}
 }

@@ -37,7 +37,9 @@ func (e *Retriever) QuestionText(c *chatapi.Chat) string {
 }
 
 // canSkipSearch reports whether facts may be returned without a search. Only a search applies a threshold.
-func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Question.ScoreThreshold == nil }
+func (r *Source) canSkipSearch() bool {
+	return r.recallRulesApply() && r.Question.ScoreThreshold == nil
+}
 
 // fewFacts returns the matching facts of a scope, newest first. isComplete is false if there are more than
 // limit facts, or if too many other memories would have to be read.
@@ -88,7 +90,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, isSmallSet 
 	if err != nil || !isComplete || len(facts) == 0 { // without facts, a search may still find turns
 		return nil, false
 	}
-	for _, h := range recall.ByImportance(facts, r.Now) {
+	for _, h := range recall.HitsByImportance(facts, r.Now) {
 		if !r.Question.ExcludeIDs[h.Memory.ID()] {
 			hits = append(hits, memory.Hit{Memory: h.Memory, Why: memory.Why{{Name: "small_set", Value: 1}}})
 		}
@@ -100,7 +102,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, isSmallSet 
 // with almost no facts, the global pool.
 func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
 	owner := r.Question.Scope.Owner
-	if !r.rulesApply() || r.Question.Conversation != "" || owner.Kind() != memory.UserKind {
+	if !r.recallRulesApply() || r.Question.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
 	}
 	addScope := func(pool memory.Owner) {
@@ -113,7 +115,7 @@ func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
 			addScope(pool)
 		}
 	}
-	if limit := r.Retriever.Opts.Recall.BootstrapBelow; limit > 0 {
+	if limit := r.Retriever.Opts.Recall.BootstrapBelowFacts; limit > 0 {
 		global := memory.Global(owner.Namespace())
 		version, err := r.Retriever.Version(ctx, global)
 		hasFew := version > 0
@@ -169,7 +171,7 @@ func (r *Pipeline) shouldUseRecent(ctx context.Context, err error) bool {
 	if !r.canSkipSearch() || fallback != FallbackError && fallback != FallbackEmpty {
 		return false
 	}
-	hasHits := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.DroppedHit) bool { return d.Stage != "echo" })
+	hasHits := len(r.Hits) > 0 || slices.ContainsFunc(r.DroppedHits, func(d recall.DroppedHit) bool { return d.Stage != "echo" })
 	return isSearchFailure(ctx, err) || fallback == FallbackEmpty && r.Question.IsChat && err == nil && !hasHits
 }
 
@@ -193,11 +195,11 @@ func (r *Pipeline) recallRecent(ctx context.Context, topK int) error {
 }
 
 // hitLimit returns the number of hits that a rule may return: at least minHits, unless the request sets topK.
-func (r *Pipeline) hitLimit(topK, n int) int {
+func (r *Pipeline) hitLimit(topK, minHits int) int {
 	if r.Question.TopK != nil {
 		return topK
 	}
-	return max(topK, n)
+	return max(topK, minHits)
 }
 
 // conversationSummary returns the asking conversation's summary, or nil if the setting is off.
@@ -263,9 +265,9 @@ func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]mem
 // searchNewest searches the conversation's newest memories and, if they are few, the user's newest.
 func (r *Source) searchNewest(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.AllowedIDs = map[string]bool{}
-	ownCount, err := r.addNewest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Question.AskingConversation}, s.AllowedIDs)
+	ownCount, err := r.addNewestIDs(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Question.AskingConversation}, s.AllowedIDs)
 	if err == nil && ownCount < SearchAloneFrom {
-		_, err = r.addNewest(ctx, memory.Query{Kinds: s.Kinds}, s.AllowedIDs)
+		_, err = r.addNewestIDs(ctx, memory.Query{Kinds: s.Kinds}, s.AllowedIDs)
 	}
 	if err != nil || len(s.AllowedIDs) == 0 {
 		return nil, err
@@ -275,7 +277,7 @@ func (r *Source) searchNewest(ctx context.Context, s memory.Search) ([]memory.Ca
 
 // addNewestIDs adds the ids of the newest matching memories to ids, and returns their number. A query without
 // kinds matches all kinds.
-func (r *Source) addNewest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+func (r *Source) addNewestIDs(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MaxNewest
 	if len(q.Kinds) == 0 {
 		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}

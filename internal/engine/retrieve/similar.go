@@ -52,18 +52,18 @@ func (r *Pipeline) FindSimilarTurns(ctx context.Context, topK int) (dims int, er
 // Similarities returns each hit's similarity to the query, from 0 to 1. For hits found by vector it is the
 // cosine. For hits found by words it is the probability that the hit answers, multiplied by the ratio of its
 // word score to the best word score.
-func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
+func Similarities(hits []memory.Hit, foundByWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
 	best := 0.0
 	for i, h := range hits {
 		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding errors can exceed 1
-		if byWords(h) {
+		if foundByWords(h) {
 			out[i] = h.Why.Get("own") + h.Why.Get("related")
 			best = max(best, out[i])
 		}
 	}
 	for i, h := range hits {
-		if best > 0 && byWords(h) {
+		if best > 0 && foundByWords(h) {
 			out[i] *= h.Why.Get("relevance") / best
 		}
 	}

@@ -48,7 +48,7 @@ func (r *Source) waitForChatState() {
 
 // searchKinds returns the kinds to search; an empty list means all.
 func (r *Source) searchKinds() []memory.Kind {
-	if len(r.Question.Kinds) == 0 && r.Retriever.Opts.Recall.NoTurns && r.rulesApply() {
+	if len(r.Question.Kinds) == 0 && r.Retriever.Opts.Recall.NoTurns && r.recallRulesApply() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
 	}
 	return r.Question.Kinds
@@ -59,7 +59,7 @@ func (r *Source) relevanceScale() core.RelevanceScale {
 	if r.Retriever.Opts.LexicalScale != nil && core.IsLexical(r.Retriever.Embedder) {
 		return *r.Retriever.Opts.LexicalScale
 	}
-	return core.RelevanceScale{Measure: r.Retriever.Opts.Recall.Measure, Threshold: r.Retriever.Opts.Threshold}
+	return core.RelevanceScale{Measure: r.Retriever.Opts.Recall.Measure, Threshold: r.Retriever.Opts.ScoreThreshold}
 }
 
 // BuildSearch returns the search for a question: only by words if the embedder fails or is too slow.
@@ -126,7 +126,7 @@ func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 		return r.searchPast(ctx, s)
 	case r.Question.Scope.Conversation != "":
 		return r.searchIsolated(ctx, s)
-	case r.Retriever.Opts.Recall.Reach == ReachConversation && r.Question.AskingConversation != "" && r.rulesApply() && r.Question.Conversation == "":
+	case r.Retriever.Opts.Recall.Reach == ReachConversation && r.Question.AskingConversation != "" && r.recallRulesApply() && r.Question.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
 	return r.Retriever.Searcher.Search(ctx, s)

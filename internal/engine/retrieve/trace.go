@@ -40,12 +40,12 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 		}
 		hits = append(hits, hit)
 	}
-	cutHits := r.coreTraceHits(r.overflow, false, "core")
-	for _, d := range r.Dropped {
+	cutHits := r.coreTraceHits(r.coreOverflow, false, "core")
+	for _, d := range r.DroppedHits {
 		m := d.Hit.Memory
 		cutHits = append(cutHits, memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Cut: d.Stage, Score: d.Hit.Score, Why: d.Hit.Why})
 	}
-	for _, c := range r.Cut[:min(len(r.Cut), maxTracedCuts)] {
+	for _, c := range r.CutCandidates[:min(len(r.CutCandidates), maxTracedCuts)] {
 		cutHits = append(cutHits, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
 	}
 	roundScores(hits)
@@ -53,7 +53,7 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 	var misspelt []memory.Misspelt
 	if !isTextless && r.Misspelt != nil {
 		askedText := text.Fold(question) // the question as stored, without cut or redacted words, so that misspelt words among them are not stored either
-		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(askedText, m.Word) })
+		misspelt = slices.DeleteFunc(recall.WholeWordCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(askedText, m.Word) })
 	}
 	r.Retriever.Traces.Add(memory.Trace{
 		ID: id, Owner: r.Question.Scope.Owner, Conversation: r.Question.AskingConversation, Door: r.Question.API, Question: question, At: r.Now,
@@ -64,7 +64,7 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 
 // HasTextlessTrace reports whether the trace contains no text.
 func (r *Pipeline) HasTextlessTrace() bool {
-	return r.Question.TextlessTrace || extract.OffTheRecord(r.Question.Text)
+	return r.Question.TextlessTrace || extract.IsOffTheRecord(r.Question.Text)
 }
 
 // questionForTrace returns a question as it is stored in a trace: shortened and without secrets.
@@ -131,12 +131,12 @@ func (r *Pipeline) coreWithoutHits(openingCore recall.Core) recall.Core {
 // dedupeDropped removes core facts from the dropped hits, so that the trace lists each memory once.
 func (r *Pipeline) dedupeDropped() {
 	coreIDs := map[string]bool{}
-	for _, id := range slices.Concat(r.OpeningCore.IDs(), r.overflow.IDs()) {
+	for _, id := range slices.Concat(r.OpeningCore.IDs(), r.coreOverflow.IDs()) {
 		coreIDs[id] = true
 	}
 	if len(coreIDs) == 0 {
 		return
 	}
-	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.DroppedHit) bool { return coreIDs[d.Hit.Memory.ID()] })
-	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.CutCandidate) bool { return coreIDs[c.ID] })
+	r.DroppedHits = slices.DeleteFunc(r.DroppedHits, func(d recall.DroppedHit) bool { return coreIDs[d.Hit.Memory.ID()] })
+	r.CutCandidates = slices.DeleteFunc(r.CutCandidates, func(c recall.CutCandidate) bool { return coreIDs[c.ID] })
 }

@@ -21,24 +21,24 @@ const (
 const MaxPendingShares = 20
 
 // IsBetweenUsers reports whether a share goes from one user to another.
-func BetweenUsers(home, receiver memory.Owner) bool {
+func IsBetweenUsers(home, receiver memory.Owner) bool {
 	return home.Kind() == memory.UserKind && receiver.Kind() == memory.UserKind
 }
 
 // needsConsent reports whether a receiver must accept another owner's fact.
 func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
-	if !BetweenUsers(f.Scope.Owner, receiver) {
+	if !IsBetweenUsers(f.Scope.Owner, receiver) {
 		return false, nil
 	}
 	if e.Opts.Acceptance != AcceptAdmins {
 		return true, nil
 	}
-	byAdmin, err := e.sharedByAdmin(ctx, f, receiver)
+	byAdmin, err := e.isSharedByAdmin(ctx, f, receiver)
 	return !byAdmin, err
 }
 
 // isSharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
-func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
+func (e *Sharer) isSharedByAdmin(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
 	home := f.Scope.Owner
 	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + ShareKeyPrefix + f.ID})
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memo
 
 // isShareWith reports whether a state is that of an active share entry that lists a receiver.
 func isShareWith(state memory.State, receiver memory.Owner) bool {
-	return state.Profile != nil && state.Profile.Status == memory.Active && slices.Contains(receiversIn(state.Profile.Value), receiver)
+	return state.Profile != nil && state.Profile.Status == memory.Active && slices.Contains(parseReceivers(state.Profile.Value), receiver)
 }
 
 // checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver's consent.
@@ -82,7 +82,7 @@ func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Ow
 	}
 	var ids []string
 	for id, entry := range entries {
-		if slices.Contains(receiversIn(entry.Value), receiver) {
+		if slices.Contains(parseReceivers(entry.Value), receiver) {
 			ids = append(ids, id)
 		}
 	}

@@ -18,7 +18,7 @@ func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) erro
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		return fmt.Errorf("queue the missed shares: %w", err)
 	}
-	e.Wake()
+	e.WakeJobRunner()
 	return nil
 }
 
@@ -38,7 +38,7 @@ func (e *Sharer) shareMissedFacts(ctx context.Context, receiver memory.Owner) er
 		entries, err := e.shareEntries(ctx, home)
 		errs = append(errs, err)
 		for id, entry := range entries {
-			if slices.Contains(receiversIn(entry.Value), receiver) {
+			if slices.Contains(parseReceivers(entry.Value), receiver) {
 				errs = append(errs, e.backfillLink(ctx, receiver, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
 			}
 		}
@@ -58,8 +58,8 @@ func (e *Sharer) backfillLink(ctx context.Context, receiver memory.Owner, f memo
 // shareReplacement copies a fact's shares to its replacement, except for receivers who hid the fact. It
 // does so only once, so that an ended share is not renewed. It has a separate run, so that undoing the
 // replacement does not undo the sharing.
-func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receivers []memory.Owner) error {
-	home, id := old.Scope.Owner, old.SupersededBy
+func (e *Sharer) shareReplacement(ctx context.Context, replacedFact memory.Fact, receivers []memory.Owner) error {
+	home, id := replacedFact.Scope.Owner, replacedFact.SupersededBy
 	_, everReceivers, err := e.AllReceivers(ctx, home, id)
 	if err != nil || len(everReceivers) > 0 {
 		return err
@@ -70,10 +70,10 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receiver
 	}
 	var remaining []memory.Owner
 	for _, o := range receivers {
-		if e.Opts.Acceptance == AcceptOff && BetweenUsers(home, o) {
+		if e.Opts.Acceptance == AcceptOff && IsBetweenUsers(home, o) {
 			continue
 		}
-		isHidden, err := e.isHidden(ctx, o, old)
+		isHidden, err := e.isHidden(ctx, o, replacedFact)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receiver
 	change := memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
 	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
 	if err != nil && !errors.Is(err, memory.Conflict) { // another run shared the fact already
-		return fmt.Errorf("share %s like its predecessor %s: %w", id, old.ID, err)
+		return fmt.Errorf("share %s like its predecessor %s: %w", id, replacedFact.ID, err)
 	}
 	return nil
 }
@@ -104,6 +104,6 @@ func (e *Sharer) isHidden(ctx context.Context, receiver memory.Owner, f memory.F
 	if err != nil || len(memories) == 0 || memories[0].Link == nil || memories[0].Link.Status.Live() {
 		return false, err
 	}
-	_, byReceiver, err := e.lastEnding(ctx, *memories[0].Link, f.Scope.Owner)
+	_, byReceiver, err := e.lastLinkEnding(ctx, *memories[0].Link, f.Scope.Owner)
 	return byReceiver, err
 }

@@ -35,7 +35,7 @@ func (g guardedStore) Apply(ctx context.Context, owner memory.Owner, run memory.
 			return memory.Receipt{}, err
 		}
 	}
-	shared, err := g.sharer.sharedFacts(ctx, owner, changes)
+	shared, err := g.sharer.sharedFactIDs(ctx, owner, changes)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -43,7 +43,7 @@ func (g guardedStore) Apply(ctx context.Context, owner memory.Owner, run memory.
 		run.Jobs = append(slices.Clip(run.Jobs), NewJob(owner, run.ID, shared...))
 	}
 	if run.Author != BySharing {
-		if changes, err = g.sharer.refreshLinks(ctx, owner, changes); err != nil {
+		if changes, err = g.sharer.withRefreshedLinks(ctx, owner, changes); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -56,7 +56,7 @@ func (g guardedStore) Apply(ctx context.Context, owner memory.Owner, run memory.
 	}
 	g.sharer.ClosedOwners.RecordChanges(owner, changes, g.sharer.Time())
 	if len(shared) > 0 {
-		g.sharer.Wake()
+		g.sharer.WakeJobRunner()
 	}
 	return receipt, nil
 }
@@ -70,7 +70,7 @@ func (g guardedStore) Append(ctx context.Context, owner memory.Owner, b memory.B
 	if err := g.sharer.CheckOpen(ctx, owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	firstMissing := g.sharer.Vectors.MissingVector(b)
+	firstMissing := g.sharer.Vectors.FirstTurnWithoutVector(b)
 	if firstMissing != "" {
 		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, firstMissing))
 		g.sharer.Vectors.MarkQueued(owner) // before the job can be claimed
@@ -130,7 +130,7 @@ func (g guardedStore) Erase(ctx context.Context, owner memory.Owner, run memory.
 		return receipt, err
 	}
 	// Traces are erased last, so that a recall that read the facts earlier leaves no trace.
-	traceCount, readersErr := g.sharer.Traces.EraseReaders(ctx, owner, widelyShared)
+	traceCount, readersErr := g.sharer.Traces.EraseReaderTraces(ctx, owner, widelyShared)
 	receipt.Traces = traceCount
 	return receipt, errors.Join(err, readersErr)
 }
@@ -164,7 +164,7 @@ func NewJob(home memory.Owner, runID string, factIDs ...string) memory.Job {
 
 // sharedFactIDs returns the ids of the facts among changes that are shared or whose shares change. Added
 // facts are not shared yet.
-func (e *Sharer) sharedFacts(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
+func (e *Sharer) sharedFactIDs(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
 	var factIDs, sharedIDs []string
 	for _, c := range changes {
 		switch {
@@ -204,7 +204,7 @@ func (e *Sharer) shareEntries(ctx context.Context, owner memory.Owner) (map[stri
 // withRefreshedLinks returns the changes with refreshed links. A link to a fact that is no longer shared
 // becomes inactive. Other links get the fact's current text, since an undo would restore old text, and become
 // pending if the receiver never accepted this text.
-func (e *Sharer) refreshLinks(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+func (e *Sharer) withRefreshedLinks(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, activatesLink) {
 		return changes, nil
 	}

@@ -66,7 +66,7 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, req R
 	if err != nil {
 		return nil, err
 	}
-	if e.Opts.Acceptance == AcceptOff && BetweenUsers(owner, receiver) && !req.Stop {
+	if e.Opts.Acceptance == AcceptOff && IsBetweenUsers(owner, receiver) && !req.Stop {
 		return nil, memory.Errorf(memory.Forbidden, "to: sharing with users is off on this server (share.accept)")
 	}
 	author.Admin = author.Admin || req.ByAdmin
@@ -149,13 +149,13 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 		return nil, err
 	}
 	entry.Owner, entry.Key = owner, ShareKeyPrefix+id
-	receivers, change, err := e.changeReceivers(entry, changedReceivers, req.Stop, author)
+	receivers, change, err := e.updatedReceivers(entry, changedReceivers, req.Stop, author)
 	if err != nil || change.After.IsZero() {
 		return receivers, err
 	}
-	run := e.shareRun(owner, core.IDForKey(owner, req.IdempotencyKey), author, id)
+	run := e.newShareRun(owner, core.IDForKey(owner, req.IdempotencyKey), author, id)
 	for _, o := range changedReceivers {
-		if req.Stop || slices.Contains(receiversIn(entry.Value), o) || !BetweenUsers(owner, o) || e.Opts.Acceptance == AcceptAdmins && req.ByAdmin {
+		if req.Stop || slices.Contains(parseReceivers(entry.Value), o) || !IsBetweenUsers(owner, o) || e.Opts.Acceptance == AcceptAdmins && req.ByAdmin {
 			continue
 		}
 		if run.Base, err = e.checkPendingLimit(ctx, owner, o); err != nil {
@@ -171,8 +171,8 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 
 // updatedReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of
 // the share entry, or the zero Change if nothing changes.
-func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
-	receivers := receiversIn(entry.Value)
+func (e *Sharer) updatedReceivers(entry memory.ProfileEntry, changedReceivers []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
+	receivers := parseReceivers(entry.Value)
 	changedReceivers = slices.DeleteFunc(slices.Clone(changedReceivers), func(o memory.Owner) bool { return slices.Contains(receivers, o) != remove })
 	if len(changedReceivers) == 0 {
 		return receivers, memory.Change{}, nil
@@ -201,7 +201,7 @@ func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changedReceivers []m
 
 // newShareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
 // of a fact may queue no job.
-func (e *Sharer) shareRun(owner memory.Owner, id string, author memory.Author, factIDs ...string) memory.Run {
+func (e *Sharer) newShareRun(owner memory.Owner, id string, author memory.Author, factIDs ...string) memory.Run {
 	laterJob := NewJob(owner, id+"-again", factIDs...)
 	laterJob.RunAt = e.Time().Add(RecheckDelay)
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{laterJob}}
@@ -221,7 +221,7 @@ func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, factIDs []s
 		if !ok {
 			continue
 		}
-		_, change, err := e.changeReceivers(entry, []memory.Owner{receiver}, true, author)
+		_, change, err := e.updatedReceivers(entry, []memory.Owner{receiver}, true, author)
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, factIDs []s
 	if len(changes) == 0 {
 		return nil
 	}
-	_, err = e.Store.Apply(ctx, owner, e.shareRun(owner, core.NewID(), author, endedIDs...), changes...)
+	_, err = e.Store.Apply(ctx, owner, e.newShareRun(owner, core.NewID(), author, endedIDs...), changes...)
 	return err
 }
 
@@ -242,7 +242,7 @@ func (e *Sharer) Receivers(ctx context.Context, owner memory.Owner, id string) (
 		return nil, err
 	}
 	shared, err := e.shareEntries(ctx, owner)
-	return receiversIn(shared[id].Value), err
+	return parseReceivers(shared[id].Value), err
 }
 
 // requestedReceiver returns the receiver of a request, if the owner may share with it.
@@ -272,7 +272,7 @@ func requestedReceiver(owner memory.Owner, req Request) (memory.Owner, error) {
 }
 
 // parseReceivers parses a share entry and drops invalid owners, since people can edit entries in a vault.
-func receiversIn(value string) []memory.Owner {
+func parseReceivers(value string) []memory.Owner {
 	var receivers []memory.Owner
 	if json.Unmarshal([]byte(value), &receivers) != nil {
 		return nil

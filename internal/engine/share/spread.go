@@ -55,7 +55,7 @@ func (e *Sharer) updateLinks(ctx context.Context, home memory.Owner, factID stri
 		}
 	}
 	if core.WasErased(*memories[0].Fact) && (traces.HasManyReaders(currentAndPast) || home.Kind() != memory.UserKind) {
-		_, err := e.Traces.EraseReaders(ctx, home, []string{factID})
+		_, err := e.Traces.EraseReaderTraces(ctx, home, []string{factID})
 		errs = append(errs, err)
 	}
 	if f := *memories[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(current) > 0 {
@@ -70,7 +70,7 @@ func (e *Sharer) AllReceivers(ctx context.Context, home memory.Owner, factID str
 	if err != nil {
 		return nil, nil, err
 	}
-	current = receiversIn(shared[factID].Value)
+	current = parseReceivers(shared[factID].Value)
 	currentAndPast = slices.Clone(current)
 	changes, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + ShareKeyPrefix + factID})
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Sharer) AllReceivers(ctx context.Context, home memory.Owner, factID str
 	}
 	for _, c := range changes {
 		if c.After.Profile != nil {
-			currentAndPast = append(currentAndPast, receiversIn(c.After.Profile.Value)...)
+			currentAndPast = append(currentAndPast, parseReceivers(c.After.Profile.Value)...)
 		}
 	}
 	slices.Sort(currentAndPast)
@@ -125,7 +125,7 @@ func (e *Sharer) tryUpdateLink(ctx context.Context, receiver memory.Owner, f mem
 			link = *previous
 			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
 		default:
-			ending, byReceiver, err := e.lastEnding(ctx, *previous, f.Scope.Owner)
+			ending, byReceiver, err := e.lastLinkEnding(ctx, *previous, f.Scope.Owner)
 			if err != nil || byReceiver {
 				return err
 			}
@@ -160,7 +160,7 @@ func isShareable(f memory.Fact) bool {
 // lastLinkEnding returns the last change that ended a link to another owner's fact, or the zero Change, and
 // whether the receiver made it by hiding or rejecting the fact. An erasure or reopening of the receiver
 // cancels earlier endings.
-func (e *Sharer) lastEnding(ctx context.Context, link memory.Link, home memory.Owner) (ending memory.Change, byReceiver bool, err error) {
+func (e *Sharer) lastLinkEnding(ctx context.Context, link memory.Link, home memory.Owner) (ending memory.Change, byReceiver bool, err error) {
 	changes, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
 		return ending, false, fmt.Errorf("read who ended the link: %w", err)
@@ -199,7 +199,7 @@ func (e *Sharer) EraseLink(ctx context.Context, receiver, home memory.Owner, id 
 		run.Jobs = []memory.Job{NewJob(receiver, run.ID, id)}
 	}
 	if _, err = e.Traces.EraseIDs(ctx, receiver, run, []string{id}); err == nil && len(run.Jobs) > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	return true, err
 }

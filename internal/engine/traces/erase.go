@@ -14,9 +14,9 @@ import (
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.Store.Erase(ctx, owner, run, ids...)
 	if receipt.Changes > 0 || err != nil { // the store may have erased only a part
-		e.writing.Lock()
+		e.writeLock.Lock()
 		e.forgetOwner(owner)
-		e.writing.Unlock()
+		e.writeLock.Unlock()
 	}
 	// Indexes contain text too, in memory and on disk. If Drop fails, the store reports the erasure again,
 	// and the index then drops the owner.
@@ -31,8 +31,8 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 
 // EraseTraces removes all traces of an owner, including unwritten traces, and returns their number.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	e.writing.Lock()
-	defer e.writing.Unlock()
+	e.writeLock.Lock()
+	defer e.writeLock.Unlock()
 	n, err := e.Store.EraseTraces(ctx, owner)
 	n += e.forgetOwner(owner)
 	if err != nil {
@@ -59,9 +59,9 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 		e.Blocks.TopFacts.Forget("")
 		return
 	}
-	e.writing.Lock()
+	e.writeLock.Lock()
 	e.forgetOwner(owner)
-	e.writing.Unlock()
+	e.writeLock.Unlock()
 	e.Blocks.Forget(func(b core.CachedBlock) bool { // blocks of readers of the owner's shared facts
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
@@ -70,7 +70,7 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 // EraseReaderTraces erases traces and blocks of users who were shown factOwner's facts, and returns the
 // number of traces. Only the traces identify these users. A job repeats the call, because another server may
 // write traces later.
-func (e *Keeper) EraseReaders(ctx context.Context, factOwner memory.Owner, factIDs []string) (int, error) {
+func (e *Keeper) EraseReaderTraces(ctx context.Context, factOwner memory.Owner, factIDs []string) (int, error) {
 	if len(factIDs) == 0 {
 		return 0, nil
 	}
@@ -78,8 +78,8 @@ func (e *Keeper) EraseReaders(ctx context.Context, factOwner memory.Owner, factI
 	for _, id := range factIDs {
 		isErased[id] = true
 	}
-	e.writing.Lock()
-	defer e.writing.Unlock()
+	e.writeLock.Lock()
+	defer e.writeLock.Unlock()
 	e.Blocks.TopFacts.Forget("")
 	n, err := e.Store.EraseTracesOf(ctx, factOwner.Namespace(), factIDs...)
 	e.Blocks.Forget(func(b core.CachedBlock) bool {

@@ -25,11 +25,11 @@ const (
 type Keeper struct {
 	*core.Core
 
-	writing sync.Mutex // held while traces are written or erased
+	writeLock sync.Mutex // held while traces are written or erased
 
-	mu        sync.Mutex      // guards the following fields
-	unwritten []*memory.Trace // oldest first
-	erasures  int             // number of erasures, by which Amend detects an erasure
+	mu           sync.Mutex      // guards the following fields
+	unwritten    []*memory.Trace // oldest first
+	erasureCount int             // number of erasures, by which Amend detects an erasure
 }
 
 // New returns an empty keeper.
@@ -53,7 +53,7 @@ func (e *Keeper) addLocked(t memory.Trace) {
 func (e *Keeper) forgetUnwritten(match func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.erasures++
+	e.erasureCount++
 	ids := map[string]bool{}
 	e.unwritten = slices.DeleteFunc(e.unwritten, func(t *memory.Trace) bool {
 		matches := match(*t)
@@ -96,7 +96,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 		return
 	}
 	e.mu.Lock()
-	erasures := e.erasures
+	erasures := e.erasureCount
 	e.mu.Unlock()
 	t, err := e.Trace(ctx, owner, id)
 	if err != nil {
@@ -106,7 +106,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	change(&t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.erasures == erasures {
+	if e.erasureCount == erasures {
 		e.addLocked(t)
 	}
 }
@@ -135,8 +135,8 @@ const lastWriteTimeout = 2 * time.Second
 // WriteTraces writes some of the oldest traces, and reports whether there were unwritten traces. It drops
 // traces of owners that are closed or cannot be checked.
 func (e *Keeper) WriteTraces(ctx context.Context) (hadTraces bool) {
-	e.writing.Lock() // excludes erasures while traces are moved to the store
-	defer e.writing.Unlock()
+	e.writeLock.Lock() // excludes erasures while traces are moved to the store
+	defer e.writeLock.Unlock()
 	e.mu.Lock()
 	oldest := slices.Clone(e.unwritten[:min(maxTracesPerWrite, len(e.unwritten))])
 	e.mu.Unlock()

@@ -55,7 +55,7 @@ func (e *Transfer) applyBootstrap(ctx context.Context, owner memory.Owner, wante
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	changes, err := e.removeMissing(ctx, stored, wanted)
+	changes, err := e.missingFactRemovals(ctx, stored, wanted)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -86,14 +86,14 @@ func (e *Transfer) applyBootstrap(ctx context.Context, owner memory.Owner, wante
 }
 
 // missingFactRemovals returns the changes that retire an earlier file's facts that this file lacks.
-func (e *Transfer) removeMissing(ctx context.Context, stored, wanted map[string]memory.Fact) ([]memory.Change, error) {
+func (e *Transfer) missingFactRemovals(ctx context.Context, stored, wanted map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		f := stored[id]
 		if _, isWanted := wanted[id]; isWanted || f.Status != memory.Active || f.Model != byBootstrap.Name {
 			continue
 		}
-		isUntouched, err := e.isUntouched(ctx, f)
+		isUntouched, err := e.isLastChangeByBootstrap(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -108,22 +108,22 @@ func (e *Transfer) removeMissing(ctx context.Context, stored, wanted map[string]
 // poolAction returns the action that adds a wanted fact to the pool, or "" if the pool has the fact or
 // another author changed it. stored is the pool's fact with the same id, or zero. textInPool reports whether
 // an active or pending fact of the pool has the text of f.
-func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, textExists bool) (memory.Action, error) {
+func (e *Transfer) poolAction(ctx context.Context, f, stored memory.Fact, textInPool bool) (memory.Action, error) {
 	switch {
-	case old.ID == "" && textExists:
+	case stored.ID == "" && textInPool:
 		return "", nil
-	case old.ID == "":
+	case stored.ID == "":
 		return memory.ActionAdd, nil
-	case old.Status == memory.Active && old.Content == f.Content && old.Category == f.Category && slices.Equal(old.Tags, f.Tags):
+	case stored.Status == memory.Active && stored.Content == f.Content && stored.Category == f.Category && slices.Equal(stored.Tags, f.Tags):
 		return "", nil
 	}
-	isUntouched, err := e.isUntouched(ctx, old)
+	isUntouched, err := e.isLastChangeByBootstrap(ctx, stored)
 	switch {
 	case err != nil || !isUntouched:
 		return "", err
-	case old.Status == memory.Active:
+	case stored.Status == memory.Active:
 		return memory.ActionUpdate, nil
-	case textExists:
+	case textInPool:
 		return "", nil
 	}
 	return memory.ActionRestore, nil
@@ -148,7 +148,7 @@ func (e *Transfer) poolFacts(ctx context.Context, owner memory.Owner) (facts map
 }
 
 // isLastChangeByBootstrap reports whether a bootstrap file made the last change of a fact.
-func (e *Transfer) isUntouched(ctx context.Context, f memory.Fact) (bool, error) {
+func (e *Transfer) isLastChangeByBootstrap(ctx context.Context, f memory.Fact) (bool, error) {
 	last, err := e.LastChange(ctx, f.Scope.Owner, memory.State{Fact: &f}.Target())
 	if err != nil {
 		return false, fmt.Errorf("read who changed %s: %w", f.ID, err)

@@ -206,18 +206,18 @@ func (w exporter) yieldFacts(ctx context.Context, yield func(portable.Record) er
 	return w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.yieldFact(ctx, m, yield) })
 }
 
-// yieldFactsByGroup yields the facts, ordered by their [portable.Group]. It reads all facts once and stores
+// yieldFactsByGroup yields the facts, ordered by their [portable.FactGroup]. It reads all facts once and stores
 // only their ids, about 60 bytes each; for a past time it stores the facts.
 func (w exporter) yieldFactsByGroup(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil
 	}
-	groups, pastFacts := map[portable.Group][]string{}, map[string]memory.Memory{}
+	groups, pastFacts := map[portable.FactGroup][]string{}, map[string]memory.Memory{}
 	err := w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
 		if m.Link != nil {
 			return nil
 		}
-		g := portable.GroupOf(m.Fact)
+		g := portable.FactGroupOf(m.Fact)
 		groups[g] = append(groups[g], m.ID())
 		if !w.At.AsOf.IsZero() {
 			pastFacts[m.ID()] = m
@@ -227,7 +227,7 @@ func (w exporter) yieldFactsByGroup(ctx context.Context, yield func(portable.Rec
 	if err != nil {
 		return err
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(groups), portable.Group.Compare) {
+	for _, g := range slices.SortedFunc(maps.Keys(groups), portable.FactGroup.Compare) {
 		for ids := range slices.Chunk(groups[g], 500) {
 			var facts []memory.Memory
 			for _, id := range ids {

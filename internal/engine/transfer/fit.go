@@ -61,7 +61,7 @@ func require(condition bool, field, problem string) error {
 }
 
 // normalizeRecord converts a record to a form that stores accept, or returns an error.
-func (i *importer) normalize(r *portable.Record) error {
+func (i *importer) normalizeRecord(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:
 		return i.normalizeConversation(r.Conversation)
@@ -106,8 +106,8 @@ func (i *importer) normalizeConversation(c *memory.Conversation) error {
 	switch {
 	case len(c.Contexts) > chats.MaxAttached:
 		return memory.Errorf(memory.Invalid, "contexts: there are %d, more than the limit of %d", len(c.Contexts), chats.MaxAttached)
-	case len(c.Rules) > i.transfer.Opts.MaxText:
-		return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(c.Rules), i.transfer.Opts.MaxText)
+	case len(c.Rules) > i.transfer.Opts.MaxTextBytes:
+		return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(c.Rules), i.transfer.Opts.MaxTextBytes)
 	}
 	return cmp.Or(
 		require(c.ID != "", "id", "is empty"), checkOneOf("status", c.Status, memory.Active, memory.Retired),

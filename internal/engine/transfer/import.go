@@ -32,7 +32,7 @@ type ImportOptions struct {
 type ImportReport struct {
 	Read       int // number of records in the file
 	Added      Tally
-	There      Tally // records that exist already
+	Existing   Tally // records that exist already
 	Duplicates int   // number of facts with the text of an active or pending fact
 	Waiting    int   // number of added facts that are pending
 	Redacted   int   // number of records with redacted secrets
@@ -91,9 +91,9 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, opts ImportOp
 	i := &importer{ImportOptions: opts, transfer: e, owner: owner, author: author, dryRunFacts: map[scopedHash]bool{}}
 	err := portable.Reader{
 		Owner: owner, Project: opts.Project,
-		ID:       func(parts ...string) string { return core.DerivedID(owner, parts...) },
+		DeriveID: func(parts ...string) string { return core.DerivedID(owner, parts...) },
 		OnRecord: func(r portable.Record) error { return i.addRecord(ctx, r) },
-		OnError:  i.reportBad,
+		OnError:  i.reportProblem,
 	}.Read(opts.Format, src)
 	if err == nil || i.report.Broken > 0 && errors.Is(err, memory.Invalid) {
 		if flushErr := i.flush(ctx); err == nil {
@@ -101,7 +101,7 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, opts ImportOp
 		}
 	}
 	if i.report.Jobs > 0 {
-		e.Wake()
+		e.WakeJobRunner()
 	}
 	if err != nil {
 		return i.report, fmt.Errorf("import: %w", err)
@@ -130,7 +130,7 @@ type scopedHash struct {
 	hash  string
 }
 
-func (i *importer) reportBad(line int, err error) error {
+func (i *importer) reportProblem(line int, err error) error {
 	i.report.Broken++
 	if len(i.report.Problems) < maxProblems {
 		i.report.Problems = append(i.report.Problems, ImportProblem{Line: line, Reason: err.Error()})
@@ -154,8 +154,8 @@ func (i *importer) addRecord(ctx context.Context, r portable.Record) error {
 		return err
 	}
 	i.report.Read++
-	if err := i.normalize(&r); err != nil {
-		return i.reportBad(r.Line, err)
+	if err := i.normalizeRecord(&r); err != nil {
+		return i.reportProblem(r.Line, err)
 	}
 	i.batch = append(i.batch, r)
 	if i.batchBytes += r.Size; len(i.batch) < maxBatchRecords && i.batchBytes < maxBatchBytes {

@@ -124,7 +124,7 @@ func (p *recordPlan) isNewLiveFact(ctx context.Context, f memory.Fact) (bool, er
 func (i *importer) compareExisting(r, stored portable.Record) {
 	switch content := r.Text(); {
 	case r.Foreign:
-		i.countRecord(&i.report.There, r)
+		i.countRecord(&i.report.Existing, r)
 	case stored.Target() != r.Target():
 		i.reportConflict(r, "is something else in this memory: %s", stored.Target())
 	case r.Fact != nil && core.WasErased(*stored.Fact):
@@ -136,7 +136,7 @@ func (i *importer) compareExisting(r, stored portable.Record) {
 	case r.Profile == nil && r.Relation == nil && !stored.EqualExceptText(r):
 		i.reportConflict(r, "has other times or properties in this memory")
 	default:
-		i.countRecord(&i.report.There, r)
+		i.countRecord(&i.report.Existing, r)
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 // targetConversation is a conversation to which an import adds turns.
 type targetConversation struct {
 	memory.Conversation
-	isNew       bool           // the store does not have the conversation
-	wasDeleted  bool           // the conversation is deleted in the store, but not in the file
-	activeTurns map[int]string // ids of the active turns by index
-	lastActive  memory.Turn    // the last active turn; index -1: none
-	previous    memory.Turn    // the turn before the next new turn; index -1: none
+	isNew          bool           // the store does not have the conversation
+	wasDeleted     bool           // the conversation is deleted in the store, but not in the file
+	activeTurns    map[int]string // ids of the active turns by index
+	lastActiveTurn memory.Turn    // the last active turn; index -1: none
+	previousTurn   memory.Turn    // the turn before the next new turn; index -1: none
 }
 
 // appendConversations appends the batch's turns to their conversations.
@@ -59,7 +59,7 @@ func (i *importer) loadConversation(ctx context.Context, id string) (*targetConv
 		return t, nil
 	}
 	noTurn := memory.Turn{Index: -1}
-	t := &targetConversation{Conversation: memory.Conversation{ID: id, Owner: i.owner}, isNew: true, activeTurns: map[int]string{}, lastActive: noTurn, previous: noTurn}
+	t := &targetConversation{Conversation: memory.Conversation{ID: id, Owner: i.owner}, isNew: true, activeTurns: map[int]string{}, lastActiveTurn: noTurn, previousTurn: noTurn}
 	page, err := i.transfer.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: []string{id}})
 	if err != nil {
 		return nil, fmt.Errorf("look up conversations: %w", err)
@@ -74,7 +74,7 @@ func (i *importer) loadConversation(ctx context.Context, id string) (*targetConv
 		return nil, fmt.Errorf("look up turns: %w", err)
 	}
 	for _, turn := range turns {
-		t.activeTurns[turn.Index], t.lastActive, t.previous = turn.ID, turn, turn
+		t.activeTurns[turn.Index], t.lastActiveTurn, t.previousTurn = turn.ID, turn, turn
 	}
 	return t, nil
 }
@@ -126,18 +126,18 @@ func (i *importer) planTurns(t *targetConversation, record portable.Record, turn
 		conversation.Project, conversation.Agent, conversation.CreatedAt, conversation.UpdatedAt = first.Project, first.Agent, first.CreatedAt, first.CreatedAt
 	}
 	batch := memory.Batch{Conversation: conversation}
-	planned, lastActive := map[string]bool{}, t.lastActive
+	planned, lastActive := map[string]bool{}, t.lastActiveTurn
 	for _, r := range turns {
 		turn := r.Turn
 		if old, ok := existing[turn.ID]; ok || planned[turn.ID] {
 			i.compareTurn(r, old)
 			if r.Foreign && old.Turn != nil {
-				t.previous = *old.Turn
+				t.previousTurn = *old.Turn
 			}
 			continue
 		}
 		if r.Foreign {
-			setPosition(turn, t.previous)
+			setPosition(turn, t.previousTurn)
 		}
 		if turn.Status == memory.Active {
 			if id, isTaken := t.activeTurns[turn.Index]; isTaken && id != turn.ID {
@@ -148,16 +148,16 @@ func (i *importer) planTurns(t *targetConversation, record portable.Record, turn
 				i.reportConflict(r, "conversation %.60s was deleted from this memory", t.ID)
 				continue
 			}
-			if t.activeTurns[turn.Index] = turn.ID; turn.Index >= t.lastActive.Index {
-				t.lastActive = *turn
+			if t.activeTurns[turn.Index] = turn.ID; turn.Index >= t.lastActiveTurn.Index {
+				t.lastActiveTurn = *turn
 			}
 		}
-		planned[turn.ID], t.previous = true, *turn
+		planned[turn.ID], t.previousTurn = true, *turn
 		batch.Turns = append(batch.Turns, *turn)
 	}
 	if len(batch.Turns) > 0 {
 		batch.Path = extendedPath(lastActive, batch.Turns)
-		batch.Conversation.UpdatedAt = cmp.Or(conversation.UpdatedAt, t.previous.CreatedAt) // an export of the past has no time of change
+		batch.Conversation.UpdatedAt = cmp.Or(conversation.UpdatedAt, t.previousTurn.CreatedAt) // an export of the past has no time of change
 	}
 	return batch
 }
@@ -194,7 +194,7 @@ func (i *importer) compareConversation(record portable.Record, stored memory.Con
 	case stored.Rules != c.Rules:
 		i.reportConflict(record, "has different rules in this memory")
 	default:
-		i.report.There.Conversations++
+		i.report.Existing.Conversations++
 	}
 }
 
@@ -206,7 +206,7 @@ func (i *importer) compareTurn(r portable.Record, stored memory.Memory) {
 	case turn == nil:
 		i.reportConflict(r, "is a %s in this memory", stored.Kind())
 	case r.Foreign:
-		i.report.There.Turns++
+		i.report.Existing.Turns++
 	case turn.Conversation != r.Turn.Conversation:
 		i.reportConflict(r, "belongs to conversation %.60s in this memory", turn.Conversation)
 	case turn.Content != r.Turn.Content:
@@ -214,14 +214,14 @@ func (i *importer) compareTurn(r portable.Record, stored memory.Memory) {
 	case turn.Status != r.Turn.Status:
 		i.reportConflict(r, "is %s in this memory but %s in the file", turn.Status, r.Turn.Status)
 	default:
-		i.report.There.Turns++
+		i.report.Existing.Turns++
 	}
 }
 
 // setPosition makes a new turn follow the turn previous.
 func setPosition(turn *memory.Turn, previous memory.Turn) {
 	turn.Index, turn.Parent = previous.Index+1, previous.ID
-	turn.Chain = thread.Chain(previous.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
+	turn.Chain = thread.ChainHash(previous.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
 // writeTurns writes a batch of turns and the job that learns from them, or returns a Conflict.

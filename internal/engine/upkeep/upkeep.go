@@ -26,7 +26,7 @@ func (e *Keeper) HandleUpkeep(ctx context.Context, job memory.Job) (jobs.Complet
 	e.Curate.CreditUses(ctx, job.Owner, 1)
 	filter := memory.Query{}
 	if job.Conversation != "" {
-		isFull, err := e.isFull(ctx, job.Owner)
+		isFull, err := e.exceedsUserLimit(ctx, job.Owner)
 		switch {
 		case err != nil:
 			return "", err
@@ -67,7 +67,7 @@ func (e *Keeper) RunNow(ctx context.Context, owner memory.Owner, dryRun bool, ke
 		slices.Reverse(earlier)
 		return earlier, earlier[0].Run, nil
 	}
-	changes, err := e.PreviewEviction(ctx, owner)
+	changes, err := e.PreviewUpkeep(ctx, owner)
 	if err != nil || dryRun || len(changes) == 0 {
 		return changes, "", err
 	}
@@ -79,7 +79,7 @@ func (e *Keeper) RunNow(ctx context.Context, owner memory.Owner, dryRun bool, ke
 }
 
 // exceedsUserLimit reports whether a user has more memories than the limit.
-func (e *Keeper) isFull(ctx context.Context, owner memory.Owner) (bool, error) {
+func (e *Keeper) exceedsUserLimit(ctx context.Context, owner memory.Owner) (bool, error) {
 	limit := e.Opts.Learn.Upkeep.UserLimit
 	if limit == 0 {
 		return false, nil
@@ -92,7 +92,7 @@ func (e *Keeper) isFull(ctx context.Context, owner memory.Owner) (bool, error) {
 }
 
 // PreviewUpkeep returns the changes that upkeep would make now, without applying them.
-func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
+func (e *Keeper) PreviewUpkeep(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	return e.removals(ctx, owner, memory.Query{})
 }
 
@@ -126,9 +126,9 @@ func (e *Keeper) removals(ctx context.Context, owner memory.Owner, filter memory
 	}
 	removedIDs := map[string]bool{}
 	for _, c := range slices.Sorted(maps.Keys(conversations)) {
-		conversations[c].reduce(removedIDs)
+		conversations[c].addSurplus(removedIDs)
 	}
-	ownerGroup.reduce(removedIDs)
+	ownerGroup.addSurplus(removedIDs)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(removedIDs)), 500) {
 		memories, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
@@ -189,7 +189,7 @@ func (c *limitedGroup) add(m memory.Memory) {
 const slackShare = 100
 
 // addSurplus adds to removedIDs the oldest removable memories of a group above its limit.
-func (c *limitedGroup) reduce(removedIDs map[string]bool) {
+func (c *limitedGroup) addSurplus(removedIDs map[string]bool) {
 	remaining := c.count
 	for _, l := range c.candidates {
 		if removedIDs[l.id] {

@@ -24,7 +24,7 @@ type Filler struct {
 }
 
 // EmbedProgress is the progress of embedding an owner's memories.
-type Vectors struct {
+type EmbedProgress struct {
 	Model    string // fingerprint of the embedder
 	Memories int    // number of memories that have or need a vector
 	Lacking  int    // number of these memories without a vector
@@ -34,12 +34,12 @@ type Vectors struct {
 
 // ownerState is the cached state of an owner's vectors. It can be read again from the store.
 type ownerState struct {
-	queued  bool    // a job was queued and has not started
-	running Vectors // progress of the running job
+	queued  bool          // a job was queued and has not started
+	running EmbedProgress // progress of the running job
 
-	space           string  // embedding space of the following counts
-	completeVersion int64   // all memories up to this version have a vector
-	counted         Vectors // counts at completeVersion; zero: unknown
+	embeddingSpace  string        // embedding space of the following counts
+	completeVersion int64         // all memories up to this version have a vector
+	cachedProgress  EmbedProgress // counts at completeVersion; zero: unknown
 }
 
 // embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
@@ -51,8 +51,8 @@ func (e *Filler) embeddingSpace() string {
 func (e *Filler) updateState(owner memory.Owner, change func(*ownerState)) (state ownerState) {
 	space := e.embeddingSpace()
 	e.owners.Update(owner, func(previous ownerState, _ bool) (ownerState, bool) {
-		if state = previous; state.space != space {
-			state.space, state.completeVersion, state.counted = space, 0, Vectors{}
+		if state = previous; state.embeddingSpace != space {
+			state.embeddingSpace, state.completeVersion, state.cachedProgress = space, 0, EmbedProgress{}
 		}
 		change(&state)
 		return state, true
@@ -72,8 +72,8 @@ func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
 }
 
 // EmbedJob returns the job that embeds memories of a run or batch. causeID makes the job's id unique.
-func EmbedJob(owner memory.Owner, cause string) memory.Job {
-	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
+func EmbedJob(owner memory.Owner, causeID string) memory.Job {
+	return memory.Job{ID: "embed-" + causeID, Owner: owner, Kind: memory.JobEmbed}
 }
 
 // QueueMissing queues a job that embeds memories without vectors, unless a job waits. The index calls it.
@@ -88,7 +88,7 @@ func (e *Filler) QueueMissing(owner memory.Owner, memories int) {
 }
 
 // QueueForOwners queues a job for each owner with memories, even if no vectors are missing.
-func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
+func (e *Filler) QueueForOwners(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
 		return fmt.Errorf("read versions: %w", err)
@@ -112,14 +112,14 @@ func (e *Filler) queueEmbedJob(ctx context.Context, owner memory.Owner, runID st
 		e.MarkStarted(owner)
 		return fmt.Errorf("queue the embedding job: %w", err)
 	}
-	e.Wake()
+	e.WakeJobRunner()
 	return nil
 }
 
 var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
 // Progress returns the progress of embedding an owner's memories.
-func (e *Filler) Progress(ctx context.Context, owner memory.Owner) (Vectors, error) {
+func (e *Filler) Progress(ctx context.Context, owner memory.Owner) (EmbedProgress, error) {
 	if result, _ := e.owners.Get(owner); result.running.UnderWay {
 		return result.running, nil
 	}
@@ -144,7 +144,7 @@ func (e *Filler) Progress(ctx context.Context, owner memory.Owner) (Vectors, err
 
 // Reembed queues the job that embeds an owner's memories without vectors, and returns their number. It
 // does not remove vectors of other embedders. It queues nothing in a dry run, or if no vector is missing.
-func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dryRun bool, key string) (Vectors, error) {
+func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dryRun bool, key string) (EmbedProgress, error) {
 	result, err := e.Progress(ctx, owner)
 	if err != nil || dryRun || result.Lacking == 0 || result.UnderWay {
 		return result, err
@@ -156,9 +156,9 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dryRun bool, k
 // TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new vectors
 // once nearly all exist.
 type TotalProgress struct {
-	Vectors      // sums over all owners; Error is the error of one owner
-	Owners   int // number of owners with memories
-	Complete int // number of owners without missing vectors
+	EmbedProgress     // sums over all owners; Error is the error of one owner
+	Owners        int // number of owners with memories
+	Complete      int // number of owners without missing vectors
 }
 
 // ReembedAll calls [Filler.Reembed] for each owner. The stored jobs continue after a crash.
@@ -174,15 +174,15 @@ func (e *Filler) ReembedAll(ctx context.Context, dryRun bool, key string) (total
 	total.Model = e.Embedder.Fingerprint()
 	for i, owner := range owners {
 		state := e.updateState(owner, func(*ownerState) {})
-		result := state.counted
+		result := state.cachedProgress
 		if result.Memories == 0 || state.completeVersion != versions[i] {
 			if result, err = e.Reembed(ctx, owner, dryRun, key); err != nil {
 				return total, fmt.Errorf("embed the memories of %s: %w", owner, err)
 			}
 			if result.Lacking == 0 && !result.UnderWay { // cache the counts for the next call
 				e.updateState(owner, func(p *ownerState) {
-					if p.space == state.space {
-						p.completeVersion, p.counted = versions[i], result
+					if p.embeddingSpace == state.embeddingSpace {
+						p.completeVersion, p.cachedProgress = versions[i], result
 					}
 				})
 			}
@@ -222,7 +222,7 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Complet
 	if err != nil {
 		return "", err
 	}
-	defer e.updateState(owner, func(p *ownerState) { p.running = Vectors{} })
+	defer e.updateState(owner, func(p *ownerState) { p.running = EmbedProgress{} })
 	result.UnderWay = true
 	for batch := range slices.Chunk(ids, EmbedBatch) {
 		e.updateState(owner, func(p *ownerState) { p.running = result })
@@ -239,8 +239,8 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Complet
 		result.Lacking -= len(batch)
 	}
 	e.updateState(owner, func(p *ownerState) {
-		if p.space == state.space {
-			p.completeVersion, p.counted = version, Vectors{}
+		if p.embeddingSpace == state.embeddingSpace {
+			p.completeVersion, p.cachedProgress = version, EmbedProgress{}
 		}
 	})
 	if len(ids) > 0 {
@@ -264,10 +264,10 @@ func retryDelay(err error) time.Duration {
 
 // missingVectors returns the counts and the ids of memories without a vector of the embedder, among the
 // memories after sinceVersion, and the version at which they were counted.
-func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, since int64) (result Vectors, ids []string, version int64, err error) {
+func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, sinceVersion int64) (result EmbedProgress, ids []string, version int64, err error) {
 	result.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
-	version, err = e.Store.Since(ctx, owner, result.Model, since, func(item memory.IndexItem) error {
+	version, err = e.Store.Since(ctx, owner, result.Model, sinceVersion, func(item memory.IndexItem) error {
 		if item.Removed || !needsVector(item.Memory) {
 			return nil
 		}
@@ -278,7 +278,7 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, since i
 		}
 		return nil
 	})
-	if errors.Is(err, memory.Gone) && since > 0 {
+	if errors.Is(err, memory.Gone) && sinceVersion > 0 {
 		return e.missingVectors(ctx, owner, 0)
 	}
 	if err != nil {
@@ -376,7 +376,7 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 }
 
 // FirstTurnWithoutVector returns the id of a batch's first turn that needs a vector and has none, or "".
-func (e *Filler) MissingVector(b memory.Batch) string {
+func (e *Filler) FirstTurnWithoutVector(b memory.Batch) string {
 	if core.IsLexical(e.Embedder) {
 		return "" // vectors are stored with the turns
 	}

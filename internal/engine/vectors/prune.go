@@ -11,7 +11,7 @@ import (
 )
 
 // PrunedVectors reports the removed vectors of one embedding model.
-type Pruned struct {
+type PrunedVectors struct {
 	Model  string // embedding model of the vectors
 	Owners int    // number of owners with such vectors
 	Count  int    // number of removed vectors
@@ -24,7 +24,7 @@ const switchShare = 100
 // removes nothing. It stops with a [memory.Conflict] at the first owner that does not use the current
 // embedder yet, because more than 1 % of the memories lack a vector. It can be repeated after an
 // interruption.
-func (e *Filler) Prune(ctx context.Context, dryRun bool, owners ...memory.Owner) (pruned []Pruned, err error) {
+func (e *Filler) Prune(ctx context.Context, dryRun bool, owners ...memory.Owner) (pruned []PrunedVectors, err error) {
 	for _, owner := range owners {
 		result, _, _, err := e.missingVectors(ctx, owner, 0)
 		if err != nil {
@@ -46,22 +46,22 @@ func (e *Filler) Prune(ctx context.Context, dryRun bool, owners ...memory.Owner)
 				return nil, fmt.Errorf("remove vectors of %s of model %s: %w", owner, model, err)
 			}
 			if n > 0 {
-				i := slices.IndexFunc(pruned, func(p Pruned) bool { return p.Model == model })
+				i := slices.IndexFunc(pruned, func(p PrunedVectors) bool { return p.Model == model })
 				if i < 0 {
-					i, pruned = len(pruned), append(pruned, Pruned{Model: model})
+					i, pruned = len(pruned), append(pruned, PrunedVectors{Model: model})
 				}
 				pruned[i].Owners++
 				pruned[i].Count += n
 			}
 		}
 	}
-	slices.SortFunc(pruned, func(a, b Pruned) int { return cmp.Compare(a.Model, b.Model) })
+	slices.SortFunc(pruned, func(a, b PrunedVectors) int { return cmp.Compare(a.Model, b.Model) })
 	return pruned, nil
 }
 
 // PruneAll calls [Filler.Prune] for all owners. It also removes the copies of earlier embedders' vectors on a
 // vector server; Loci can rebuild these copies.
-func (e *Filler) PruneAll(ctx context.Context, dryRun bool) ([]Pruned, error) {
+func (e *Filler) PruneAll(ctx context.Context, dryRun bool) ([]PrunedVectors, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list owners: %w", err)

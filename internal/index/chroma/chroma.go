@@ -259,16 +259,16 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	if err != nil {
 		return err
 	}
-	previous, err := x.mark(ctx, ids, owner)
+	previous, err := x.readMark(ctx, ids, owner)
 	if err != nil {
 		return err
 	}
-	c := &copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, mark: previous}
+	c := &copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, newMark: previous}
 	if previous.Version > 0 {
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, previous.Version, c.add)
+		c.newMark.Version, err = x.source.Since(ctx, owner, x.opts.Model, previous.Version, c.add)
 	}
 	if previous.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
-		*c = copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
+		*c = copyBatch{client: x.client, ctx: ctx, collectionID: ids.vectors, owner: owner, newMark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
 		if failed == nil { // a mark without Last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
@@ -279,13 +279,13 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 		if failed != nil {
 			return failed
 		}
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.add)
+		c.newMark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.add)
 	}
 	if err == nil {
 		err = c.flush()
 	}
-	if err == nil && c.mark != previous {
-		err = x.setMark(ctx, ids, owner, c.mark)
+	if err == nil && c.newMark != previous {
+		err = x.setMark(ctx, ids, owner, c.newMark)
 	}
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.openIDs == ids {
-		x.marks[owner] = c.mark
+		x.marks[owner] = c.newMark
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func (x *Index) setMark(ctx context.Context, ids collectionIDs, owner memory.Own
 
 // readMark returns an owner's mark, or the zero value if the owner has no mark that is valid for this
 // collection and store.
-func (x *Index) mark(ctx context.Context, ids collectionIDs, owner memory.Owner) (metadata, error) {
+func (x *Index) readMark(ctx context.Context, ids collectionIDs, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
 	x.mu.Unlock()
@@ -340,14 +340,14 @@ type copyBatch struct {
 	ctx          context.Context
 	collectionID string // id of the collection of vectors
 	owner        memory.Owner
-	mark         metadata // the owner's mark after these changes
+	newMark      metadata // the owner's mark after these changes
 	upserts      records
 	deletedIDs   []string
 }
 
 func (c *copyBatch) add(item memory.IndexItem) error {
-	if item.Version >= c.mark.LastVersion {
-		c.mark.Last, c.mark.LastVersion = item.ID, item.Version
+	if item.Version >= c.newMark.LastVersion {
+		c.newMark.Last, c.newMark.LastVersion = item.ID, item.Version
 	}
 	id := recordID(c.owner, item.ID)
 	if item.Removed || !isComparable(item.Vector) {

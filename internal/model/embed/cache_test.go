@@ -44,11 +44,11 @@ func TestATextIsNotEmbeddedAgain(t *testing.T) {
 		{memory.AsDocument, make([]string, maxCachedBatch+1), 6 + maxCachedBatch + 1},
 		{memory.AsDocument, []string{""}, 6 + maxCachedBatch + 2},
 	} {
-		if was := within.EmbeddedTexts(); len(step.texts) == 1 && c.Knows(step.as, step.texts[0]) != (was == step.count) {
+		if was := within.EmbeddedTextCount(); len(step.texts) == 1 && c.Knows(step.as, step.texts[0]) != (was == step.count) {
 			t.Errorf("%s %q: remembered is %v, want %v", step.as, step.texts, was != step.count, was == step.count)
 		}
-		if ask(step.as, step.texts...); within.EmbeddedTexts() != step.count {
-			t.Errorf("%s %q: %d texts embedded so far, want %d", step.as, step.texts, within.EmbeddedTexts(), step.count)
+		if ask(step.as, step.texts...); within.EmbeddedTextCount() != step.count {
+			t.Errorf("%s %q: %d texts embedded so far, want %d", step.as, step.texts, within.EmbeddedTextCount(), step.count)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (a Adder) addFrom(copyPath, target string) (err error) {
 		if !ok || !slices.Contains(Files, name) {
 			return nil
 		}
-		if slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
+		if slices.ContainsFunc(m.Files, func(f ManifestFile) bool { return f.Name == name }) {
 			return memory.Errorf(memory.Invalid, "the copy contains %s twice", e.name)
 		}
 		f, err := copyFile(e, name, filepath.Join(staging, filepath.FromSlash(name)))
@@ -149,34 +149,34 @@ func findModel(source copySource) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "the copy contains several models (%s); add one of these folders", strings.Join(weights, ", "))
 }
 
-func copyFile(e copiedFile, name, target string) (File, error) {
+func copyFile(e copiedFile, name, target string) (ManifestFile, error) {
 	if !e.mode.IsRegular() {
-		return File{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
+		return ManifestFile{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
 	}
 	maxBytes := int64(maxOtherFileBytes)
 	if name == weightsFile {
 		maxBytes = maxWeightsBytes
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return File{}, err
+		return ManifestFile{}, err
 	}
 	r, err := e.open()
 	if err != nil {
-		return File{}, err
+		return ManifestFile{}, err
 	}
 	w, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return File{}, errors.Join(err, r.Close())
+		return ManifestFile{}, errors.Join(err, r.Close())
 	}
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(r, maxBytes+1))
 	if err := errors.Join(err, w.Close(), r.Close()); err != nil {
-		return File{}, fmt.Errorf("read %s: %w", e.name, err)
+		return ManifestFile{}, fmt.Errorf("read %s: %w", e.name, err)
 	}
 	if n > maxBytes {
-		return File{}, memory.Errorf(memory.Invalid, "%s is larger than %d MiB", e.name, maxBytes>>20)
+		return ManifestFile{}, memory.Errorf(memory.Invalid, "%s is larger than %d MiB", e.name, maxBytes>>20)
 	}
-	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+	return ManifestFile{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
 // copiedFile is one file of a folder or archive that contains a model.

@@ -33,14 +33,14 @@ var Files = []string{
 
 // Manifest is the content of loci.json of a downloaded or copied model.
 type Manifest struct {
-	Repository string `json:"repository,omitempty"`
-	Commit     string `json:"commit,omitempty"`
-	Source     string `json:"source,omitempty"` // name of the folder or archive of a local copy
-	Files      []File `json:"files"`
+	Repository string         `json:"repository,omitempty"`
+	Commit     string         `json:"commit,omitempty"`
+	Source     string         `json:"source,omitempty"` // name of the folder or archive of a local copy
+	Files      []ManifestFile `json:"files"`
 }
 
 // ManifestFile is one file of a model, with one of the two hashes.
-type File struct {
+type ManifestFile struct {
 	Name        string `json:"name"` // path with slashes
 	Size        int64  `json:"size"`
 	SHA256      string `json:"sha256,omitempty"`
@@ -136,7 +136,7 @@ func Verify(path string) (*Manifest, error) {
 }
 
 // verify compares the file at path with the recorded size and hash.
-func (f File) verify(path string) error {
+func (f ManifestFile) verify(path string) error {
 	r, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
@@ -159,7 +159,7 @@ func (f File) verify(path string) error {
 }
 
 // newHash returns a hash function for the file's content and the expected sum, or nil if no hash is recorded.
-func (f File) newHash() (hash.Hash, string) {
+func (f ManifestFile) newHash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":
 		return sha256.New(), f.SHA256

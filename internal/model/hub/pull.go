@@ -46,7 +46,7 @@ func QualityRank(name string) int {
 
 // Repository returns a model's repository on the hub and its local name. A name without an organisation must be
 // in knownModels.
-func Repository(name string) (repository, local string, err error) {
+func Repository(name string) (repository, localName string, err error) {
 	var names []string
 	for _, p := range knownModels {
 		if p.name == name {
@@ -132,13 +132,13 @@ func (o *unreachableError) Error() string { return o.cause.Error() }
 func (o *unreachableError) Unwrap() error { return o.cause }
 
 // withAdvice adds the model's name to an error and, if the hub is unreachable, another way to get the files.
-func (p Puller) withAdvice(err error, local string) error {
+func (p Puller) withAdvice(err error, localName string) error {
 	var unreachable *unreachableError
 	if !errors.As(err, &unreachable) {
-		return fmt.Errorf("pull %s: %w", local, err)
+		return fmt.Errorf("pull %s: %w", localName, err)
 	}
 	return memory.Errorf(memory.Unavailable, "pull %s: %v. Repeat the command to continue the download. Without access to %s, set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
-		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
+		localName, err, p.URL, filepath.Join(p.Dir, localName), strings.Join(Files, ", "))
 }
 
 // maxListing is the maximum size in bytes of a hub's answer about a repository, far above real answers.
@@ -181,18 +181,18 @@ func (p Puller) requestManifest(ctx context.Context, repository string) (*Manife
 		if !slices.Contains(Files, s.Name) {
 			continue
 		}
-		f := File{Name: s.Name, Size: s.Size, GitBlobSHA1: s.Blob}
+		f := ManifestFile{Name: s.Name, Size: s.Size, GitBlobSHA1: s.Blob}
 		if s.LFS != nil {
-			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
+			f = ManifestFile{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
 		}
 		if h, _ := f.newHash(); h == nil || f.Size <= 0 {
 			return nil, fmt.Errorf("%s returned no size or hash for %s", p.URL, s.Name)
 		}
 		m.Files = append(m.Files, f)
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // small files first, so that errors appear early
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Size, b.Size) }) // small files first, so that errors appear early
 	for _, name := range Files[:2] {
-		if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
+		if !slices.ContainsFunc(m.Files, func(f ManifestFile) bool { return f.Name == name }) {
 			return nil, memory.Errorf(memory.Invalid, "%s has no %s: Loci cannot run it", repository, name)
 		}
 	}
@@ -220,7 +220,7 @@ func (p Puller) request(ctx context.Context, address string, offset int64) (*htt
 }
 
 // fetchFile downloads one file to target, unless target is already complete. It resumes an earlier attempt.
-func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target string) error {
+func (p Puller) fetchFile(ctx context.Context, m *Manifest, f ManifestFile, target string) error {
 	if f.verify(target) == nil {
 		p.reportProgress(f, f.Size)
 		return nil
@@ -239,7 +239,7 @@ func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target strin
 }
 
 // resume downloads the missing bytes of a partial file.
-func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string) (err error) {
+func (p Puller) resume(ctx context.Context, m *Manifest, f ManifestFile, partial string) (err error) {
 	w, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string)
 	return nil
 }
 
-func (p Puller) reportProgress(f File, downloaded int64) {
+func (p Puller) reportProgress(f ManifestFile, downloaded int64) {
 	if p.Progress != nil {
 		p.Progress(f.Name, downloaded, f.Size)
 	}

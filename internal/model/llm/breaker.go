@@ -32,14 +32,14 @@ type breaker struct {
 }
 
 // try calls request, unless the server is skipped. It counts errors of request, except if the caller canceled.
-func (b *breaker) try(ctx context.Context, ask func() error) error {
+func (b *breaker) try(ctx context.Context, request func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := b.checkPause(); err != nil {
 		return err
 	}
-	err := ask()
+	err := request()
 	switch {
 	case err == nil:
 		b.recordSuccess()
@@ -57,7 +57,7 @@ func (b *breaker) checkPause() error {
 		return memory.Errorf(memory.Unavailable, "the server is skipped for %v after failures: %w", max(remaining.Round(time.Second), time.Second), b.lastErr)
 	}
 	if b.failures >= maxFailures {
-		b.pauseEnd = now.Add(questionTime)
+		b.pauseEnd = now.Add(questionTimeout)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (b *breaker) recordFailure(err error) {
 	if extra := b.failures - maxFailures; extra >= 0 {
 		pause = min(firstPause<<min(extra, 8), longestPause)
 	}
-	if f := asFailure(err); f != nil {
+	if f := failureIn(err); f != nil {
 		pause = max(pause, min(f.retryDelay, maxRetryAfter))
 	}
 	b.pauseEnd = time.Now().Add(pause)

@@ -201,21 +201,21 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 
 // checkAnswer returns the body of a response, or an error. Some servers send errors with status 200. The
 // error omits a message that quotes the request, since errors are logged.
-func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte, error) {
+func (e endpoint) checkAnswer(resp *http.Response, request, answerBody []byte) ([]byte, error) {
 	var answer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
-	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer)  // if the JSON is not an object, the fields stay empty
-	var streamError struct{ Code int } // status of an error within a stream
+	isJSON := json.Valid(answerBody)
+	_ = json.Unmarshal(answerBody, &answer) // if the JSON is not an object, the fields stay empty
+	var streamError struct{ Code int }      // status of an error within a stream
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &streamError) == nil && streamError.Code >= 400 {
 		resp.StatusCode = streamError.Code
 	}
 	failed := resp.StatusCode < 200 || resp.StatusCode > 299
 	if isJSON && !failed && (answer.Error == nil || string(answer.Error) == "null") {
-		return body, nil
+		return answerBody, nil
 	}
 	text, status := errorMessage(answer.Error), resp.StatusCode
 	switch {
@@ -243,18 +243,18 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 }
 
 // errorMessage returns the message in an error field, which is an object or a string.
-func errorMessage(raw json.RawMessage) string {
+func errorMessage(errorField json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(raw, &object) == nil && object.Message != "" {
+	if json.Unmarshal(errorField, &object) == nil && object.Message != "" {
 		return object.Message
 	}
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if json.Unmarshal(errorField, &text) == nil {
 		return text
 	}
-	return strings.TrimSpace(string(raw))
+	return strings.TrimSpace(string(errorField))
 }
 
 // cleanMessage returns a server's message as one line of at most 300 bytes, without the API key.
@@ -271,7 +271,7 @@ func (e endpoint) cleanMessage(s string) string {
 }
 
 // failureIn returns the [failure] that err wraps, or nil.
-func asFailure(err error) *failure {
+func failureIn(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f

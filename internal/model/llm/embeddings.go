@@ -35,7 +35,7 @@ const (
 	blankText = "."
 
 	// questionTimeout is the time limit of a request to the server while a user waits for an answer.
-	questionTime = 2 * time.Second
+	questionTimeout = 2 * time.Second
 )
 
 // Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of
@@ -76,7 +76,7 @@ func NewEmbedder(o Options, questionPrefix, documentPrefix string) (*Embedder, e
 	for _, api := range embedAPIs {
 		asOpenAI := strings.Contains(c.server.base.Path, "/compatibility/") || // the OpenAI-compatible API of Cohere
 			strings.HasPrefix(o.Model, "jina-embeddings-v2") // these models do not support the field
-		if c.server.isUnder(api.domain) && !asOpenAI {
+		if c.server.isSubdomainOf(api.domain) && !asOpenAI {
 			e.kindField, questionPrefix, documentPrefix = api.field, api.question, api.document
 			e.isCohere = strings.HasPrefix(api.domain, "cohere.")
 		}
@@ -113,8 +113,8 @@ func (e *Embedder) Close() { e.client.Close() }
 // accepts no text at all, the error is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	deadline, hasDeadline := ctx.Deadline()
-	if as == memory.AsQuestion || hasDeadline && time.Until(deadline) <= questionTime {
-		ctx, cancel := context.WithTimeout(ctx, questionTime)
+	if as == memory.AsQuestion || hasDeadline && time.Until(deadline) <= questionTimeout {
+		ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 		defer cancel()
 		err = e.try(ctx, func() error {
 			for _, part := range e.batches(texts) {
@@ -165,7 +165,7 @@ func (e *Embedder) batches(texts []string) (batches [][]string) {
 // mayConcernTexts reports whether the texts of a request may have caused its error: the server refused the
 // texts, had an internal error, or returned no valid vectors.
 func mayConcernTexts(err error) bool {
-	f := asFailure(err)
+	f := failureIn(err)
 	return f != nil && (f.isRefusal() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
@@ -303,7 +303,7 @@ func (f *failure) isRefusal() bool {
 
 // convertRefusal converts a permanent refusal to [memory.Invalid], and other errors to [memory.Unavailable].
 func (c *Client) convertRefusal(err error) error {
-	if f := asFailure(err); f != nil && f.isRefusal() {
+	if f := failureIn(err); f != nil && f.isRefusal() {
 		return memory.Errorf(memory.Invalid, "%v", f.err)
 	}
 	if !errors.Is(err, memory.Unavailable) && !errors.Is(err, memory.Invalid) {

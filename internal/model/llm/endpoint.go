@@ -90,18 +90,18 @@ func (e endpoint) setKey(h http.Header) {
 	for _, name := range []string{"Authorization", "Api-Key", "X-Api-Key"} {
 		h.Del(name)
 	}
-	if e.isUnder("anthropic.com") && h.Get("Anthropic-Version") != "" {
+	if e.isSubdomainOf("anthropic.com") && h.Get("Anthropic-Version") != "" {
 		h.Set("X-Api-Key", e.key) // Anthropic's own API reads keys only from this header
 		return
 	}
 	h.Set("Authorization", "Bearer "+e.key)
-	if e.isUnder("azure.com") {
+	if e.isSubdomainOf("azure.com") {
 		h.Set("Api-Key", e.key) // Azure reads keys from this header, and access tokens from Authorization
 	}
 }
 
 // isSubdomainOf reports whether the server's host is a subdomain of domain.
-func (e endpoint) isUnder(domain string) bool {
+func (e endpoint) isSubdomainOf(domain string) bool {
 	return strings.HasSuffix(e.base.Hostname(), "."+domain)
 }
 

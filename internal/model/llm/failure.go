@@ -19,7 +19,7 @@ func DescribeFailure(err error) string {
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	f := asFailure(err)
+	f := failureIn(err)
 	switch {
 	case f != nil && f.status == http.StatusOK:
 		return "the server's answer cannot be used"

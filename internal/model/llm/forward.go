@@ -34,7 +34,7 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	}
 	f := &Forwarder{server: server, transport: o.Transport}
 	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
-		if fields := strings.Fields(normalizeHeaderName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !server.isUnder(fields[1])) {
+		if fields := strings.Fields(normalizeHeaderName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !server.isSubdomainOf(fields[1])) {
 			f.dropPatterns = append(f.dropPatterns, fields[0])
 		}
 	}
@@ -52,15 +52,15 @@ func normalizeHeaderName(name string) string {
 }
 
 // isDropped reports whether the header is not forwarded.
-func (f *Forwarder) isDropped(name string) (drop bool) {
+func (f *Forwarder) isDropped(name string) (dropped bool) {
 	name = normalizeHeaderName(name)
 	for _, pattern := range f.dropPatterns {
 		pattern, keep := strings.CutPrefix(pattern, "-")
 		if prefix, isPrefix := strings.CutSuffix(pattern, "*"); pattern == name || isPrefix && strings.HasPrefix(name, prefix) {
-			drop = !keep
+			dropped = !keep
 		}
 	}
-	return drop
+	return dropped
 }
 
 // Do sends one request and returns the upstream's response unchanged except for hop-by-hop headers. The body
@@ -93,7 +93,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	if err != nil {
 		return nil, f.server.unavailable("%w", withoutURL(err))
 	}
-	dropHopByHop(resp.Header)
+	removeHopByHopHeaders(resp.Header)
 	return resp, nil
 }
 
@@ -119,7 +119,7 @@ func (f *Forwarder) forwardedHeader(clientHeader http.Header) http.Header {
 	if h == nil {
 		h = http.Header{}
 	}
-	dropHopByHop(h)
+	removeHopByHopHeaders(h)
 	h.Del("Content-Length")
 	h.Del("Host")
 	h.Del("Cookie")
@@ -132,7 +132,7 @@ func (f *Forwarder) forwardedHeader(clientHeader http.Header) http.Header {
 	return h
 }
 
-func dropHopByHop(h http.Header) {
+func removeHopByHopHeaders(h http.Header) {
 	for _, list := range h.Values("Connection") {
 		for name := range strings.SplitSeq(list, ",") {
 			h.Del(strings.TrimSpace(name))

@@ -86,7 +86,7 @@ func schemaName(prompt string) string {
 // nextForm returns the form for another attempt, without a feature that the server refused, or false if no
 // other form may succeed. A server may also ignore the schema: callers must validate the reply.
 func (m requestForm) nextForm(p memory.Prompt, err error) (requestForm, bool) {
-	f := asFailure(err)
+	f := failureIn(err)
 	if f == nil {
 		return m, false
 	}

@@ -69,7 +69,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 	defer cancel()
 	err = r.try(ctx, func() (firstErr error) {
 		tried := map[int32]bool{}
@@ -81,7 +81,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 				return nil
 			}
 			firstErr = cmp.Or(firstErr, err)
-			switch f := asFailure(err); {
+			switch f := failureIn(err); {
 			case f != nil && f.isRefusal():
 				variant ^= variantTexts
 			case f != nil && f.status == http.StatusNotFound:

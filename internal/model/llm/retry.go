@@ -47,7 +47,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 	pause.Multiplier = 2
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		answer, err := c.send(ctx, method, path, body)
-		if f := asFailure(err); err != nil && (f == nil || !f.canRetry) {
+		if f := failureIn(err); err != nil && (f == nil || !f.canRetry) {
 			return nil, backoff.Permanent(err)
 		}
 		return answer, err

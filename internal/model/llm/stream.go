@@ -20,7 +20,7 @@ const (
 
 // readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
 // onEvent for each event, and stops reading when the reply is longer than limit bytes.
-func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
+func readStream(body io.Reader, limit int, onEvent func()) ([]byte, error) {
 	var got struct {
 		completion
 		Error *json.RawMessage `json:"error"`
@@ -34,7 +34,7 @@ func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 		if !ok {
 			continue // a keep-alive comment or the name of an event
 		}
-		progress()
+		onEvent()
 		size += len(data)
 		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
 			done = true

@@ -65,7 +65,7 @@ func (m *Model) pairSequence(a, b []int32) sequence {
 // index and its tokens' vectors, only the first if firstOnly is true. use must not retain the vectors.
 func (m *Model) encode(ctx context.Context, sequences []sequence, firstOnly bool, use func(i int, rows []float32)) error {
 	ends := groupEnds(sequences, cap(m.workspaces))
-	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
+	return runParallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
 		start := 0
 		if g > 0 {
 			start = ends[g-1]
@@ -146,7 +146,7 @@ func groupEnds(sequences []sequence, workers int) (ends []int) {
 
 // runParallel calls do for 0 to n-1 on at most workers goroutines, and waits for the calls. It returns the
 // first error; after an error or the end of ctx, it starts no more calls.
-func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
+func runParallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error
 	var once sync.Once
@@ -180,7 +180,7 @@ const staticBatch = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokensOf func(i int) []int32) ([][]float32, error) {
 	out := make([][]float32, n)
-	err := parallel(ctx, (n+staticBatch-1)/staticBatch, runtime.GOMAXPROCS(0), func(block int) error {
+	err := runParallel(ctx, (n+staticBatch-1)/staticBatch, runtime.GOMAXPROCS(0), func(block int) error {
 		for i := block * staticBatch; i < min(n, (block+1)*staticBatch); i++ {
 			out[i] = m.static.embed(tokensOf(i))
 		}

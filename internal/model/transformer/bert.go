@@ -66,7 +66,7 @@ func (l *tensorLoader) dense(in, out int, name string) dense {
 
 func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use the names gamma and beta
+	if l.source.hasTensor(l.prefix + name + ".gamma") { // the oldest model files use the names gamma and beta
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
@@ -77,7 +77,7 @@ func readEncoder(source *tensors, prefix string, c *config) (*encoder, error) {
 	l := &tensorLoader{source: source, prefix: prefix}
 	h := int64(c.HiddenSize)
 	e := &encoder{
-		hiddenSize: c.HiddenSize, innerSize: c.InnerSize, headCount: c.Heads,
+		hiddenSize: c.HiddenSize, innerSize: c.InnerSize, headCount: c.HeadCount,
 		tokenEmbeddings:    l.table("embeddings.word_embeddings.weight", c.VocabularySize, c.HiddenSize),
 		positionEmbeddings: l.floats("embeddings.position_embeddings.weight", int64(c.MaxPositions), h),
 		typeEmbeddings:     l.floats("embeddings.token_type_embeddings.weight", int64(c.TokenTypes), h),
@@ -87,7 +87,7 @@ func readEncoder(source *tensors, prefix string, c *config) (*encoder, error) {
 	if l.err == nil {
 		e.positionEmbeddings = e.positionEmbeddings[c.firstPosition()*c.HiddenSize:]
 	}
-	for i := 0; i < c.Layers && l.err == nil; i++ {
+	for i := 0; i < c.LayerCount && l.err == nil; i++ {
 		l.prefix = fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
 		e.layers = append(e.layers, layer{
 			query:         l.dense(c.HiddenSize, c.HiddenSize, "attention.self.query"),
@@ -156,7 +156,7 @@ type pass struct {
 	firstOnly     bool
 	arrivals      atomic.Int64
 	endedLayer    atomic.Int64 // number of the layer in which the end of the context was noticed, where all members stop; -1 means none
-	shared        buffers      // buffers of the first workspace, which all members use
+	sharedBuffers buffers      // buffers of the first workspace, which all members use
 }
 
 // encode passes sequences of any lengths, without padding, through the layers, with one goroutine per
@@ -186,7 +186,7 @@ func (e *encoder) encode(ctx context.Context, team []*workspace, sequences []seq
 	if firstOnly {
 		out = resized(&lead.firstTokens, len(sequences)*e.hiddenSize)
 	}
-	p.shared = lead.buffers
+	p.sharedBuffers = lead.buffers
 	var others sync.WaitGroup
 	for i := 1; i < len(team); i++ {
 		others.Go(func() { p.newMember(i).computeLayers(ctx) })
@@ -243,34 +243,34 @@ func (m *teamMember) share(n, unit int) span {
 // computeLayers passes the member's share of the rows or columns through the layers.
 func (m *teamMember) computeLayers(ctx context.Context) {
 	h := m.hiddenSize
-	x := m.shared.x[m.rows.from*h : m.rows.to*h]
+	x := m.sharedBuffers.x[m.rows.from*h : m.rows.to*h]
 	sum := x // input of the normalization: x plus the output of a layer
 	if m.splitsColumns {
-		x, sum = resized(&m.x, len(x)), m.shared.sums
+		x, sum = resized(&m.x, len(x)), m.sharedBuffers.sums
 	}
-	m.embed(x)
+	m.embedTokens(x)
 	for i := range m.layers {
 		l, last := &m.layers[i], m.firstOnly && i == len(m.layers)-1
 		if m.number == 0 && ctx.Err() != nil {
 			m.endedLayer.Store(int64(i))
 		}
-		turn := i % min(len(m.team), len(m.shared.k))
-		k, v := m.shared.k[turn], m.shared.v[turn]
+		turn := i % min(len(m.team), len(m.sharedBuffers.k))
+		k, v := m.sharedBuffers.k[turn], m.sharedBuffers.v[turn]
 		l.key.applyColumns(k[m.rows.from*h:], x, m.headColumns)
 		l.value.applyColumns(v[m.rows.from*h:], x, m.headColumns)
 		m.await(!m.splitsColumns) // when columns are split, each member computes all keys that its heads need
 		if last {
-			x = m.firstRows()
+			x = m.firstTokenRows()
 			if sum = sum[:len(x)]; !m.splitsColumns {
 				sum = x
 			}
 		}
-		l.query.applyColumns(m.shared.q[m.rows.from*h:], x, m.headColumns)
+		l.query.applyColumns(m.sharedBuffers.q[m.rows.from*h:], x, m.headColumns)
 		m.attend(k, v, !last)
 		if m.await(m.splitsColumns); m.endedLayer.Load() == int64(i) {
 			return
 		}
-		l.attentionOut.addColumns(sum, x, m.shared.attentionOutput[m.rows.from*h:m.rows.to*h], m.hiddenColumns)
+		l.attentionOut.addColumns(sum, x, m.sharedBuffers.attentionOutput[m.rows.from*h:m.rows.to*h], m.hiddenColumns)
 		m.await(m.splitsColumns)
 		m.normalize(x, sum, &l.attentionNorm, l.attentionOut.bias)
 		m.addFeedForward(l, sum, x)
@@ -295,7 +295,7 @@ func (m *teamMember) await(needed bool) {
 }
 
 // embedTokens sets x, the member's rows, to the normalized sums of token, position and type embeddings.
-func (m *teamMember) embed(x []float32) {
+func (m *teamMember) embedTokens(x []float32) {
 	h, row := m.hiddenSize, 0
 	for _, t := range m.sequences {
 		for i, id := range t.ids {
@@ -319,8 +319,8 @@ func (m *teamMember) embed(x []float32) {
 
 // firstTokenRows copies the rows of the sequences' first tokens to a new list, and returns the member's share
 // of the new list.
-func (m *teamMember) firstRows() []float32 {
-	h, all, to := m.hiddenSize, m.shared.x, m.shared.firstTokens
+func (m *teamMember) firstTokenRows() []float32 {
+	h, all, to := m.hiddenSize, m.sharedBuffers.x, m.sharedBuffers.firstTokens
 	if m.splitsColumns {
 		all, to = m.x, resized(&m.firstTokens, len(m.sequences)*h)
 	}
@@ -353,11 +353,11 @@ func (m *teamMember) attend(k, v []float32, everyToken bool) {
 			for at := from; at < to; at += queryBatchRows {
 				n := min(queryBatchRows, to-at)
 				scores := tensor.Matrix{Data: resized(&m.scores, n*stride), Stride: stride, Rows: n}
-				tensor.Multiply(scores, tensor.Matrix{Data: m.shared.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
+				tensor.Multiply(scores, tensor.Matrix{Data: m.sharedBuffers.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
 				for i := range n {
 					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
 				}
-				tensor.Multiply(tensor.Matrix{Data: m.shared.attentionOutput[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
+				tensor.Multiply(tensor.Matrix{Data: m.sharedBuffers.attentionOutput[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
 			}
 		}
 		token, row = token+tokens, row+queryCount
@@ -371,7 +371,7 @@ func (m *teamMember) addFeedForward(l *layer, sum, x []float32) {
 	parts := (all + innerBatchRows - 1) / innerBatchRows
 	for i := range parts {
 		from, to := all*i/parts, all*(i+1)/parts
-		some, inner := x[from*h:to*h], m.shared.inner
+		some, inner := x[from*h:to*h], m.sharedBuffers.inner
 		if !m.splitsColumns {
 			inner = resized(&m.workspace.inner, (to-from)*width)
 		}

@@ -48,7 +48,7 @@ func readCharsmap(encoded string) (*charsmap, error) {
 		}
 	}
 	for b := range c.unchanged {
-		_, replaced := c.find(string(rune(b)))
+		_, replaced := c.findReplacement(string(rune(b)))
 		c.unchanged[b] = !replaced
 	}
 	return c, nil
@@ -56,7 +56,7 @@ func readCharsmap(encoded string) (*charsmap, error) {
 
 // findReplacement returns the replacement of the shortest prefix of s in the table. Units have the format of
 // darts-clone: 8 bits of label, a flag for a value, and the offset of the children.
-func (c *charsmap) find(s string) (replacement []byte, ok bool) {
+func (c *charsmap) findReplacement(s string) (replacement []byte, ok bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(c.units[0])
 	for i := range len(s) {
@@ -101,7 +101,7 @@ func (c *charsmap) append(dst []byte, s string) []byte {
 		cluster := g.Value()
 		i += len(cluster)
 		if len(cluster) < 6 {
-			if to, ok := c.find(cluster); ok {
+			if to, ok := c.findReplacement(cluster); ok {
 				dst = append(dst, to...)
 				continue
 			}
@@ -109,7 +109,7 @@ func (c *charsmap) append(dst []byte, s string) []byte {
 		for _, r := range cluster {
 			var one [utf8.UTFMax]byte
 			char := one[:utf8.EncodeRune(one[:], r)]
-			if to, ok := c.find(string(char)); ok {
+			if to, ok := c.findReplacement(string(char)); ok {
 				char = to
 			}
 			dst = append(dst, char...)

@@ -18,8 +18,8 @@ type config struct {
 	Type           string   `json:"model_type"`
 	HiddenSize     int      `json:"hidden_size"`
 	InnerSize      int      `json:"intermediate_size"`
-	Layers         int      `json:"num_hidden_layers"`
-	Heads          int      `json:"num_attention_heads"`
+	LayerCount     int      `json:"num_hidden_layers"`
+	HeadCount      int      `json:"num_attention_heads"`
 	Activation     string   `json:"hidden_act"`
 	NormEpsilon    *float32 `json:"layer_norm_eps"`
 	MaxPositions   int      `json:"max_position_embeddings"`
@@ -42,16 +42,16 @@ func (c *config) checkBERT() error {
 	}
 	// packed weights are padded to 32 columns, so narrower weights would take a multiple of their file's size
 	for name, v := range map[string]struct{ is, least, most int }{
-		"hidden_size": {c.HiddenSize, 32, 1 << 14}, "intermediate_size": {c.InnerSize, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
-		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.MaxPositions, 8, 1 << 16},
+		"hidden_size": {c.HiddenSize, 32, 1 << 14}, "intermediate_size": {c.InnerSize, 32, 1 << 16}, "num_hidden_layers": {c.LayerCount, 1, 1 << 8},
+		"num_attention_heads": {c.HeadCount, 1, 1 << 10}, "max_position_embeddings": {c.MaxPositions, 8, 1 << 16},
 		"type_vocab_size": {c.TokenTypes, 1, 1 << 8}, "vocab_size": {c.VocabularySize, 1, 1 << 22}, "pad_token_id": {c.firstPosition(), 0, c.MaxPositions - 8},
 	} {
 		if v.is < v.least || v.is > v.most {
 			return fmt.Errorf("config.json: %s is %d, want %d to %d", name, v.is, v.least, v.most)
 		}
 	}
-	if c.HiddenSize%c.Heads != 0 {
-		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.Heads)
+	if c.HiddenSize%c.HeadCount != 0 {
+		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.HeadCount)
 	}
 	return nil
 }

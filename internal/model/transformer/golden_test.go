@@ -75,7 +75,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
-			got := m.appendSequences(nil, nil, m.tokenizer.ids(m.prefixes[memory.AsQuestion]+g.Text))
+			got := m.appendSequences(nil, nil, m.tokenizer.tokenIDs(m.prefixes[memory.AsQuestion]+g.Text))
 			if len(got) != 1 || !slices.Equal(got[0].ids, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got[0].ids, g.IDs)
 			}
@@ -84,7 +84,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	for _, name := range crossEncoders {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			got, first := m.pairSequence(m.tokenizer.ids(g.Text), m.tokenizer.ids(g.Pair)), slices.Index(g.Types, 1)
+			got, first := m.pairSequence(m.tokenizer.tokenIDs(g.Text), m.tokenizer.tokenIDs(g.Pair)), slices.Index(g.Types, 1)
 			if first < 0 {
 				first = len(g.Types)
 			}
@@ -96,7 +96,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	for _, name := range []string{"static", "unigram"} {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			if got := m.tokenizer.ids(g.Text); !slices.Equal(got, g.IDs) {
+			if got := m.tokenizer.tokenIDs(g.Text); !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -251,7 +251,7 @@ func TestPublishedTokenizers(t *testing.T) {
 	for name, tokens := range map[string]*tokenizer{"tokenizer.json": whole, "vocab.txt": words, "cross-encoder": cross} {
 		m := &Model{tokenizer: tokens, maxTokens: 512}
 		for _, g := range goldens(t, "published.json") {
-			if got := m.appendSequences(nil, nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
+			if got := m.appendSequences(nil, nil, tokens.tokenIDs(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -268,7 +268,7 @@ func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	hash := sha256.New()
 	texts, _ := referenceTexts(t)
 	for _, text := range texts[:len(texts)-100] {
-		if err := binary.Write(hash, binary.LittleEndian, m.appendSequences(nil, nil, tokens.ids(text))[0].ids); err != nil {
+		if err := binary.Write(hash, binary.LittleEndian, m.appendSequences(nil, nil, tokens.tokenIDs(text))[0].ids); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -336,7 +336,7 @@ func TestRealWeights(t *testing.T) {
 	}
 	for i := range texts {
 		if cosine := vector.Dot(got[i], want[i]); cosine < 0.999 {
-			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokenizer.ids(texts[i])), cosine)
+			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokenizer.tokenIDs(texts[i])), cosine)
 		}
 	}
 }
@@ -351,7 +351,7 @@ func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
 	m.truncate = true
 	var most float64
 	for _, g := range goldens(t, "minilm.json") {
-		if got := m.appendSequences(nil, nil, m.tokenizer.ids(g.Text)); !slices.Equal(got[0].ids, g.IDs) {
+		if got := m.appendSequences(nil, nil, m.tokenizer.tokenIDs(g.Text)); !slices.Equal(got[0].ids, g.IDs) {
 			t.Errorf("%q: %v, want %v", g.Text, got[0].ids, g.IDs)
 		}
 		v := embed(t, m, g.Text)[0]

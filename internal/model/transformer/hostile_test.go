@@ -316,7 +316,7 @@ func TestNormalizersKeepTheirSettings(t *testing.T) {
 		{normalizerFile{SeparateChinese: true}, "a\x00東b", "a\x00 東 b"},
 	} {
 		c.n.Type = "BertNormalizer"
-		steps, err := c.n.functions()
+		steps, err := c.n.steps()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +373,7 @@ func FuzzTokenizer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, tokens := range all {
-			for _, id := range tokens.ids(text) {
+			for _, id := range tokens.tokenIDs(text) {
 				if id < 0 || id >= tokens.vocabularySize {
 					t.Fatalf("%q: token %d of %d", text, id, tokens.vocabularySize)
 				}
@@ -424,8 +424,8 @@ func checkPieces(t *testing.T, tokens *tokenizer, text string) {
 	names[w.initialTokens["#"]] = "#"
 	normalized := string(tokens.normalize[0](nil, text))
 	var b strings.Builder
-	for _, id := range tokens.ids(text) {
-		if id == tokens.unknown {
+	for _, id := range tokens.tokenIDs(text) {
+		if id == tokens.unknownToken {
 			return
 		}
 		b.WriteString(names[id])

@@ -137,10 +137,10 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	}
 	prefix := name[:len(name)-len("embeddings.word_embeddings.weight")]
 	pooler, classifier := prefix+"pooler.dense", "classifier"
-	if weights.has("classifier.out_proj.weight") {
+	if weights.hasTensor("classifier.out_proj.weight") {
 		pooler, classifier = "classifier.dense", "classifier.out_proj"
 	}
-	isCrossEncoder := weights.has(classifier + ".weight")
+	isCrossEncoder := weights.hasTensor(classifier + ".weight")
 	if isCrossEncoder && c.TokenTypes < 2 && m.tokenizer.pairing == pairBERT {
 		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder needs 2 if its texts differ in type", c.TokenTypes)
 	}
@@ -216,11 +216,11 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if m.scoreHead != nil {
 		return nil, memory.Errorf(memory.Invalid, "a cross-encoder can compare texts, but not embed them")
 	}
-	tokensOf := func(i int) []int32 { return m.tokenizer.ids(m.prefixes[as] + texts[i]) }
+	tokensOf := func(i int) []int32 { return m.tokenizer.tokenIDs(m.prefixes[as] + texts[i]) }
 	if m.static != nil {
 		return m.embedStatic(ctx, len(texts), tokensOf)
 	}
-	prefix := m.tokenizer.ids(m.prefixes[as])
+	prefix := m.tokenizer.tokenIDs(m.prefixes[as])
 	var parts []sequence
 	var textIndexes []int // by part: index of the text to which it belongs
 	for i := range texts {
@@ -259,8 +259,8 @@ func (m *Model) Window() (maxTokens int, count func(text string) int) {
 	if m.static != nil {
 		return 0, nil
 	}
-	around := len(m.tokenizer.ids(m.prefixes[memory.AsDocument])) + 2
-	return m.maxTokens - around, func(text string) int { return len(m.tokenizer.ids(text)) }
+	around := len(m.tokenizer.tokenIDs(m.prefixes[memory.AsDocument])) + 2
+	return m.maxTokens - around, func(text string) int { return len(m.tokenizer.tokenIDs(text)) }
 }
 
 func mean(rows []float32, width int) []float32 {
@@ -283,13 +283,13 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 	if m.scoreHead == nil {
 		return nil, memory.Errorf(memory.Invalid, "an embedder cannot compare texts: it has no classifier")
 	}
-	asked := m.tokenizer.ids(question)
+	asked := m.tokenizer.tokenIDs(question)
 	pairs := make([]sequence, len(texts))
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs[i] = m.pairSequence(asked, m.tokenizer.ids(text))
+		pairs[i] = m.pairSequence(asked, m.tokenizer.tokenIDs(text))
 	}
 	first := make([]float32, len(texts)*m.dims)
 	if err := m.encode(ctx, pairs, true, func(i int, rows []float32) { copy(first[i*m.dims:], rows) }); err != nil {

@@ -76,7 +76,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	for i := range words {
 		words[i] = []string{"hello", "world", "dog", "fox", "the"}[i%5]
 	}
-	parts := m.appendSequences(nil, nil, m.tokenizer.ids(strings.Join(words, " ")))
+	parts := m.appendSequences(nil, nil, m.tokenizer.tokenIDs(strings.Join(words, " ")))
 	var sizes []int
 	for _, p := range parts {
 		sizes = append(sizes, len(p.ids))
@@ -97,7 +97,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 // TestEachPartOfALongTextHasThePrefix, which the model expects before every text.
 func TestEachPartOfALongTextHasThePrefix(t *testing.T) {
 	m := openTest(t, "mean")
-	prefix, text := m.tokenizer.ids("the dog "), m.tokenizer.ids("the dog "+strings.Repeat("hello world ", 50))
+	prefix, text := m.tokenizer.tokenIDs("the dog "), m.tokenizer.tokenIDs("the dog "+strings.Repeat("hello world ", 50))
 	n := 0
 	for _, p := range m.appendSequences(nil, prefix, text) {
 		if len(p.ids) > m.maxTokens || !slices.Equal(p.ids[1:1+len(prefix)], prefix) {
@@ -118,10 +118,10 @@ func TestAWindowIsEmbeddedTogether(t *testing.T) {
 	for count(text+" hello") <= most {
 		text += " hello"
 	}
-	if n := len(m.appendSequences(nil, nil, m.tokenizer.ids(text))); count(text) != most || n != 1 {
+	if n := len(m.appendSequences(nil, nil, m.tokenizer.tokenIDs(text))); count(text) != most || n != 1 {
 		t.Errorf("a text of %d tokens, the window being %d, is embedded in %d parts", count(text), most, n)
 	}
-	if n := len(m.appendSequences(nil, nil, m.tokenizer.ids(text+" hello"))); n != 2 {
+	if n := len(m.appendSequences(nil, nil, m.tokenizer.tokenIDs(text+" hello"))); n != 2 {
 		t.Errorf("one token more is embedded in %d parts, want 2", n)
 	}
 }

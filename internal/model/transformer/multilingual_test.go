@@ -67,7 +67,7 @@ func TestManyScriptsAreCutAsByHuggingFace(t *testing.T) {
 		wrong := 0
 		for _, g := range golden {
 			for i, tokens := range tokenizers {
-				got := slices.Concat([]int32{tokens.cls}, tokens.ids(g.Text), []int32{tokens.sep})
+				got := slices.Concat([]int32{tokens.cls}, tokens.tokenIDs(g.Text), []int32{tokens.sep})
 				if slices.Equal(got, g.IDs[i]) {
 					continue
 				}

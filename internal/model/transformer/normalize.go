@@ -36,7 +36,7 @@ type normalizerFile struct {
 }
 
 // steps returns the normalizer's steps, at least one. Each step appends the normalized s to dst.
-func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error) {
+func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
 	}
@@ -49,7 +49,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 	case "Sequence":
 		var all []func([]byte, string) []byte
 		for i := range n.Normalizers {
-			steps, err := n.Normalizers[i].functions()
+			steps, err := n.Normalizers[i].steps()
 			if err != nil {
 				return nil, err
 			}
@@ -71,7 +71,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 		}
 	case "Precompiled":
 		if n.Charsmap == "" {
-			return (*normalizerFile)(nil).functions()
+			return (*normalizerFile)(nil).steps()
 		}
 		table, err := readCharsmap(n.Charsmap)
 		if err != nil {

@@ -109,7 +109,7 @@ func parseEntry(raw []byte, start, size int64) (arrayEntry, error) {
 	return arrayEntry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
-func (t *tensors) has(name string) bool {
+func (t *tensors) hasTensor(name string) bool {
 	_, ok := t.entries[name]
 	return ok
 }
@@ -117,7 +117,7 @@ func (t *tensors) has(name string) bool {
 // firstPresent returns the first of names for which there is an array.
 func (t *tensors) firstPresent(names ...string) (string, error) {
 	for _, name := range names {
-		if t.has(name) {
+		if t.hasTensor(name) {
 			return name, nil
 		}
 	}
@@ -131,7 +131,7 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.values(name, e)
+	return t.readFloats(name, e)
 }
 
 // eachRow reads an array of this shape, and calls use with each row.
@@ -145,7 +145,7 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 		part := e
 		part.count = int64(count * width)
 		part.offset += int64(done*width) * valueSizes[e.dtype]
-		values, err := t.values(name, part)
+		values, err := t.readFloats(name, part)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 	return nil
 }
 
-func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
+func (t *tensors) readFloats(name string, e arrayEntry) ([]float32, error) {
 	decode, ok := valueDecoders[e.dtype]
 	if !ok {
 		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.dtype)

@@ -77,7 +77,7 @@ func (s *shape) folder(t testing.TB) fstest.MapFS {
 	fill(0, s.Spread, "embeddings.position_embeddings.weight", c.MaxPositions, c.HiddenSize)
 	fill(0, s.Spread, "embeddings.token_type_embeddings.weight", c.TokenTypes, c.HiddenSize)
 	norm("embeddings.LayerNorm")
-	for i := range c.Layers {
+	for i := range c.LayerCount {
 		at := fmt.Sprintf("encoder.layer.%d.", i)
 		for _, part := range []string{"query", "key", "value"} {
 			dense(at+"attention.self."+part, c.HiddenSize, c.HiddenSize)

@@ -10,11 +10,11 @@ import (
 // staticModel is a model2vec model: vectors, each for one or more tokens, and each token's weight. A text's
 // vector is the weighted mean of its tokens' vectors.
 type staticModel struct {
-	dims       int
-	vectors    []float32
-	rowByToken []int32   // row of each token in vectors; nil means the token's number
-	weights    []float32 // weight of each token; nil means 1
-	ignored    int32     // the unknown token, which does not count
+	dims         int
+	vectors      []float32
+	rowByToken   []int32   // row of each token in vectors; nil means the token's number
+	weights      []float32 // weight of each token; nil means 1
+	ignoredToken int32     // the unknown token, which does not count
 }
 
 // staticNames are the possible tensor names of a static model's vectors.
@@ -25,7 +25,7 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &staticModel{ignored: t.unknown}
+	s := &staticModel{ignoredToken: t.unknownToken}
 	if s.vectors, err = source.floats(name, -1, -1); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 		return nil, errors.New("a model without vectors")
 	}
 	rows := shape[0]
-	if source.has("weights") {
+	if source.hasTensor("weights") {
 		if s.weights, err = source.floats("weights", -1); err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 			return nil, fmt.Errorf("weights for only %d of %d tokens", len(s.weights), t.vocabularySize)
 		}
 	}
-	if !source.has("mapping") {
+	if !source.hasTensor("mapping") {
 		if rows < int64(t.vocabularySize) {
 			return nil, fmt.Errorf("vectors for only %d of %d tokens: the tokenizer belongs to another model", rows, t.vocabularySize)
 		}
@@ -68,7 +68,7 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 func (s *staticModel) embed(ids []int32) []float32 {
 	sum := make([]float32, s.dims)
 	for _, id := range ids {
-		if id == s.ignored {
+		if id == s.ignoredToken {
 			continue
 		}
 		row, weight := int(id), float32(1)

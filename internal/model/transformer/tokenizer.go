@@ -20,7 +20,7 @@ type tokenizer struct {
 		// add appends the tokens of a normalized text to ids.
 		add(ids []int32, text []byte) []int32
 	}
-	unknown        int32
+	unknownToken   int32
 	vocabularySize int32 // greatest token number plus 1
 	cls, sep       int32 // tokens before and after a text; -1 if the model needs none
 	pairing        pairing
@@ -41,7 +41,7 @@ type specialToken struct {
 }
 
 // tokenIDs returns the token numbers of a text, without the tokens cls and sep.
-func (t *tokenizer) ids(text string) (ids []int32) {
+func (t *tokenizer) tokenIDs(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
 		at, token := t.nextSpecial(text)
@@ -155,7 +155,7 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 		added = append(added, specialToken{a.Content, a.ID, a.StripLeft, a.StripRight})
 	}
 	t.setSpecialTokens(added)
-	if t.normalize, err = f.Normalizer.functions(); err != nil {
+	if t.normalize, err = f.Normalizer.steps(); err != nil {
 		return nil, err
 	}
 	if f.PostProcessor != nil {
@@ -216,7 +216,7 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	n := normalizerFile{
 		Type: "BertNormalizer", CleanText: true, SeparateChinese: config.Chinese == nil || *config.Chinese, StripAccents: config.Accents, Lowercase: lower,
 	}
-	t.normalize, err = n.functions()
+	t.normalize, err = n.steps()
 	return t, err
 }
 

@@ -15,7 +15,7 @@ import (
 type unigram struct {
 	scores       []float64
 	tokenTrie    *trie
-	unknown      int32
+	unknownToken int32
 	unknownText  string      // text of the unknown token
 	unknownScore float64     // score of an unknown character
 	byteTokens   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
@@ -57,12 +57,12 @@ func (f *tokenizerFile) readUnigram(t *tokenizer) error {
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
 		return fmt.Errorf("the vocabulary: %w", err)
 	}
-	u := &unigram{unknown: *f.Model.UnkID, unknownScore: math.Inf(1)}
+	u := &unigram{unknownToken: *f.Model.UnkID, unknownScore: math.Inf(1)}
 	if err := f.PreTokenizer.readMetaspace(u); err != nil {
 		return err
 	}
-	if u.unknown < 0 || int(u.unknown) >= len(vocab) {
-		return fmt.Errorf("the unknown token has number %d, but there are only %d tokens", u.unknown, len(vocab))
+	if u.unknownToken < 0 || int(u.unknownToken) >= len(vocab) {
+		return fmt.Errorf("the unknown token has number %d, but there are only %d tokens", u.unknownToken, len(vocab))
 	}
 	texts := make([]string, len(vocab))
 	for id, pair := range vocab {
@@ -75,7 +75,7 @@ func (f *tokenizerFile) readUnigram(t *tokenizer) error {
 		u.scores = append(u.scores, score)
 		u.unknownScore = min(u.unknownScore, score-unknownPenalty)
 	}
-	u.unknownText = texts[u.unknown]
+	u.unknownText = texts[u.unknownToken]
 	var err error
 	if u.tokenTrie, err = newTrie(texts); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *tokenizerFile) readUnigram(t *tokenizer) error {
 			return err
 		}
 	}
-	t.splitter, t.unknown, t.vocabularySize = u, u.unknown, int32(len(vocab))
+	t.splitter, t.unknownToken, t.vocabularySize = u, u.unknownToken, int32(len(vocab))
 	return nil
 }
 
@@ -169,12 +169,12 @@ func (u *unigram) appendBestPath(ids []int32, text []byte, buffers *unigramBuffe
 	first := len(ids)
 	for at := int32(len(text)); at > 0; {
 		step := buffers.paths[at]
-		if step.token != u.unknown {
+		if step.token != u.unknownToken {
 			ids, at = append(ids, step.token), step.tokenStart
 			continue
 		}
 		from := step.tokenStart // consecutive unknown characters become one token
-		for from > 0 && buffers.paths[from].token == u.unknown {
+		for from > 0 && buffers.paths[from].token == u.unknownToken {
 			from = buffers.paths[from].tokenStart
 		}
 		ids, at = u.appendUnknown(ids, text[from:at]), from
@@ -187,7 +187,7 @@ func (u *unigram) appendBestPath(ids []int32, text []byte, buffers *unigramBuffe
 // the tokens of their bytes.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.byteTokens == nil || string(text) == u.unknownText {
-		return append(ids, u.unknown)
+		return append(ids, u.unknownToken)
 	}
 	for _, b := range slices.Backward(text) {
 		ids = append(ids, u.byteTokens[b])
@@ -214,6 +214,6 @@ func (u *unigram) extendPath(paths []bestPath, text []byte, at, size int) {
 		}
 	}
 	if !coversNext {
-		step(at+size, u.unknown, u.unknownScore)
+		step(at+size, u.unknownToken, u.unknownScore)
 	}
 }

@@ -16,7 +16,7 @@ type wordPiece struct {
 	innerTokens   map[string]int32 // tokens within words, without continuing_subword_prefix
 	maxTokenBytes int              // length of the longest token in bytes
 	maxWordChars  int              // maximum number of characters of a word; longer words are unknown
-	unknown       int32
+	unknownToken  int32
 }
 
 func (f *tokenizerFile) readWordPiece(t *tokenizer) error {
@@ -35,7 +35,7 @@ func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string,
 	if !ok || prefix == "" || maxWordChars < 1 || maxWordChars > 1000 {
 		return fmt.Errorf("unsupported WordPiece: unknown token %q, prefix %q, at most %d characters", unknown, prefix, maxWordChars)
 	}
-	w := &wordPiece{initialTokens: map[string]int32{}, innerTokens: map[string]int32{}, maxWordChars: maxWordChars, unknown: id}
+	w := &wordPiece{initialTokens: map[string]int32{}, innerTokens: map[string]int32{}, maxWordChars: maxWordChars, unknownToken: id}
 	for token, id := range vocab {
 		if id < 0 || id > 1<<24 {
 			return fmt.Errorf("the token %q has number %d, want 0 to 2^24", token, id)
@@ -47,7 +47,7 @@ func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string,
 		}
 		w.initialTokens[token] = id
 	}
-	t.splitter, t.unknown = w, id
+	t.splitter, t.unknownToken = w, id
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (w *wordPiece) appendWord(ids []int32, word []byte) []int32 {
 		return append(ids, id)
 	}
 	if len(word) > w.maxWordChars && utf8.RuneCount(word) > w.maxWordChars {
-		return append(ids, w.unknown)
+		return append(ids, w.unknownToken)
 	}
 	first, pieces := len(ids), w.initialTokens
 	for len(word) > 0 {
@@ -96,7 +96,7 @@ func (w *wordPiece) appendWord(ids []int32, word []byte) []int32 {
 			}
 		}
 		if end == 0 {
-			return append(ids[:first], w.unknown)
+			return append(ids[:first], w.unknownToken)
 		}
 		word, pieces = word[end:], w.innerTokens
 	}

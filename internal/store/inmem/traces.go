@@ -19,7 +19,7 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 	}
 	for _, t := range traces {
 		err := s.write(ctx, t.Owner, func(data *ownerdata.Data) error {
-			if t.At.Before(data.ErasedAt) || s.showsErased(t) {
+			if t.At.Before(data.ErasedAt) || s.showsErasedFact(t) {
 				return nil
 			}
 			data.Traces[t.ID] = ownerdata.CopyTrace(t)
@@ -65,7 +65,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 
 // showsErasedFact reports whether a trace contains text of other owners' facts, or of links, that were
 // erased. The caller has locked s.mu.
-func (s *Store) showsErased(t memory.Trace) bool {
+func (s *Store) showsErasedFact(t memory.Trace) bool {
 	for owner, facts := range t.OtherOwnersFacts() {
 		if s.ownerData(owner).HasErasedFact(facts) {
 			return true

@@ -13,12 +13,12 @@ import (
 
 // Apply makes the changes of a run: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	needed := neededIDs{runID: run.ID, memories: slices.Clone(run.Learned)}
+	needed := neededIDs{runID: run.ID, memoryIDs: slices.Clone(run.Learned)}
 	needed.addChanges(changes)
 	needed.addVectors(run.Vectors)
 	needed.addJobs(run.Jobs)
 	if run.Lease != nil {
-		needed.jobs = append(needed.jobs, run.Lease.Job)
+		needed.jobIDs = append(needed.jobIDs, run.Lease.Job)
 	}
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
 		if run.Check(owner, changes...) != nil { // an invalid run needs no data except the record of an applied run with its id
@@ -39,7 +39,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 
 // Append writes a batch: see [memory.TurnLog].
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	needed := neededIDs{runID: b.Run, conversations: []string{b.Conversation.ID}}
+	needed := neededIDs{runID: b.Run, conversationIDs: []string{b.Conversation.ID}}
 	for _, t := range b.Turns {
 		needed.targets = append(needed.targets, "turn:"+t.ID)
 	}
@@ -90,7 +90,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 // fetchForErasure loads the data for an erasure: the memories to erase; the conversations, journal entries and
 // jobs that may quote one of them; and all changes with a model's reason, which may quote any memory.
 func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *ownerdata.Data, run memory.Run, ids []string) error {
-	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}
+	needed := neededIDs{runID: run.ID, memoryIDs: ids, conversationIDs: ids}
 	needed.addJobs(run.Jobs)
 	for _, id := range ids {
 		needed.targets = append(needed.targets, "context:"+id, "profile:"+id)
@@ -98,7 +98,7 @@ func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *o
 	if err := s.fetchNeeded(ctx, owner, data, needed); err != nil {
 		return err
 	}
-	entries := append(keysOf("", "profile", ids), ids...)
+	entries := append(docIDs("", "profile", ids), ids...)
 	for _, kind := range []string{"fact", "link", "turn", "summary", "context", "conversation"} {
 		for _, id := range ids {
 			entries = append(entries, kind+":"+id)
@@ -111,7 +111,7 @@ func (s *Store) fetchForErasure(ctx context.Context, owner memory.Owner, data *o
 			entries = append(entries, "conversation:"+t.Conversation)
 		}
 	}
-	if err := s.fetchNeeded(ctx, owner, data, neededIDs{conversations: conversationIDs}); err != nil {
+	if err := s.fetchNeeded(ctx, owner, data, neededIDs{conversationIDs: conversationIDs}); err != nil {
 		return err
 	}
 	if err := s.fetch(ctx, data, bson.M{"owner": owner, "error": bson.M{"$exists": true}}, withVectors, jobs); err != nil {

@@ -30,7 +30,7 @@ type commitDoc struct {
 	OldestVersion int64        `bson:"horizon,omitempty"` // oldest version for which Since works
 	ErasedAt      time.Time    `bson:"erased"`            // time of the last erasure; zero for none
 	TombstoneKey  string       `bson:"secret"`            // key of the tombstones' hashes
-	Attempt       string       `bson:"attempt"`           // random id of the write, also in its parts
+	AttemptID     string       `bson:"attempt"`           // random id of the write, also in its parts
 	Pending       bool         `bson:"pending"`           // whether documents may still be missing in their collections
 }
 
@@ -52,12 +52,12 @@ type docWrite struct {
 
 // commitPart is a part of a commit's documents, stored before the commit.
 type commitPart struct {
-	ID      string       `bson:"_id"`
-	Owner   memory.Owner `bson:"owner"`
-	Seq     int64        `bson:"seq"`
-	Attempt string       `bson:"attempt"`
-	Number  int          `bson:"part"` // index of the part in its commit
-	Writes  []docWrite   `bson:"ops"`
+	ID        string       `bson:"_id"`
+	Owner     memory.Owner `bson:"owner"`
+	Seq       int64        `bson:"seq"`
+	AttemptID string       `bson:"attempt"`
+	Number    int          `bson:"part"` // index of the part in its commit
+	Writes    []docWrite   `bson:"ops"`
 }
 
 const (
@@ -67,7 +67,7 @@ const (
 )
 
 // loadFunc loads the part of an owner's data that a write or a read needs.
-type loadFunc func(ctx context.Context, s *ownerdata.Data) error
+type loadFunc func(ctx context.Context, data *ownerdata.Data) error
 
 // write loads a part of the owner's data, calls do with a copy of the data, and commits the changes that
 // do made in the copy. If another server wrote meanwhile, write repeats all steps.
@@ -80,7 +80,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 	if s.closed {
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
-	locks := s.stripeOf(owner)
+	locks := s.lockStripeOf(owner)
 	if err := acquireLock(ctx, locks.writeLock.TryLock); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 }
 
 // lockStripe has the locks for the owners with one hash: this process's calls wait instead of conflicting.
-type stripe struct {
+type lockStripe struct {
 	writeLock  sync.Mutex   // locked during a write
 	commitLock sync.RWMutex // locked from a commit until its documents are written
 }
@@ -117,8 +117,8 @@ func acquireLock(ctx context.Context, tryLock func() bool) error {
 
 var stripeSeed = maphash.MakeSeed()
 
-func (s *Store) stripeOf(owner memory.Owner) *stripe {
-	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
+func (s *Store) lockStripeOf(owner memory.Owner) *lockStripe {
+	return &s.lockStripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.lockStripes))]
 }
 
 // tryWrite attempts a write; done is false if another server wrote meanwhile.
@@ -150,8 +150,8 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadF
 }
 
 // errorIfUnchanged returns err, or nil if a commit changed the data that the write read.
-func errorIfUnchanged(now, before commitDoc, err error) error {
-	if now.Seq != before.Seq || now.Pending {
+func errorIfUnchanged(newCommit, oldCommit commitDoc, err error) error {
+	if newCommit.Seq != oldCommit.Seq || newCommit.Pending {
 		return nil
 	}
 	return err
@@ -159,10 +159,10 @@ func errorIfUnchanged(now, before commitDoc, err error) error {
 
 // commit stores the documents in parts, inserts the commit, and writes the documents to their
 // collections. done is false if another server committed first.
-func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []docWrite) (done bool, err error) {
-	newCommit.ID, newCommit.Attempt, newCommit.Pending = fmt.Sprintf("%s %d", newCommit.Owner, newCommit.Seq), rand.Text(), true
-	pieces := splitParts(newCommit, writes)
-	for _, p := range pieces {
+func (s *Store) commit(ctx context.Context, previous, newCommit commitDoc, writes []docWrite) (done bool, err error) {
+	newCommit.ID, newCommit.AttemptID, newCommit.Pending = fmt.Sprintf("%s %d", newCommit.Owner, newCommit.Seq), rand.Text(), true
+	commitParts := splitParts(newCommit, writes)
+	for _, p := range commitParts {
 		if _, err := s.collection(parts).InsertOne(ctx, p); err != nil {
 			return false, fmt.Errorf("store a commit: %w", err)
 		}
@@ -171,7 +171,7 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 	// From now on the commit continues even if the caller's context ends.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
-	locks := s.stripeOf(last.Owner)
+	locks := s.lockStripeOf(previous.Owner)
 	locks.commitLock.Lock()
 	defer locks.commitLock.Unlock()
 	err = retryUnavailable(ctx, retry.WritePatience, func() error {
@@ -183,11 +183,11 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 	}
 	s.options.Failpoint()
 	if !done {
-		_, err := s.collection(parts).DeleteMany(ctx, bson.M{"attempt": newCommit.Attempt})
+		_, err := s.collection(parts).DeleteMany(ctx, bson.M{"attempt": newCommit.AttemptID})
 		return false, err
 	}
 	// After an error, the next read completes the commit.
-	if err := s.completeCommit(ctx, newCommit, pieces); err != nil && s.options.Log != nil {
+	if err := s.completeCommit(ctx, newCommit, commitParts); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
 	return true, nil
@@ -200,7 +200,7 @@ func (s *Store) insertCommit(ctx context.Context, newCommit commitDoc) (done boo
 		return false, err
 	}
 	var stored commitDoc // a duplicate key may be this commit, inserted by an attempt without an answer
-	if err := s.collection(commits).FindOne(ctx, idFilter(newCommit.ID)).Decode(&stored); err != nil || stored.Attempt != newCommit.Attempt {
+	if err := s.collection(commits).FindOne(ctx, idFilter(newCommit.ID)).Decode(&stored); err != nil || stored.AttemptID != newCommit.AttemptID {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
 		}
@@ -211,7 +211,7 @@ func (s *Store) insertCommit(ctx context.Context, newCommit commitDoc) (done boo
 		return err == nil, err
 	}
 	// Other servers committed so often that the earlier commit with this seq was deleted already.
-	_, err = s.collection(commits).DeleteOne(ctx, bson.M{"_id": newCommit.ID, "attempt": newCommit.Attempt})
+	_, err = s.collection(commits).DeleteOne(ctx, bson.M{"_id": newCommit.ID, "attempt": newCommit.AttemptID})
 	return false, err
 }
 
@@ -220,7 +220,7 @@ func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
 	size := 0
 	for _, o := range writes {
 		if n := len(out); n == 0 || size+len(o.Doc) > maxPartBytes {
-			out, size = append(out, commitPart{ID: fmt.Sprintf("%s/%d", newCommit.Attempt, n), Owner: newCommit.Owner, Seq: newCommit.Seq, Attempt: newCommit.Attempt, Number: n}), 0
+			out, size = append(out, commitPart{ID: fmt.Sprintf("%s/%d", newCommit.AttemptID, n), Owner: newCommit.Owner, Seq: newCommit.Seq, AttemptID: newCommit.AttemptID, Number: n}), 0
 		}
 		p := &out[len(out)-1]
 		p.Writes = append(p.Writes, o)
@@ -231,8 +231,8 @@ func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
 
 // completeCommit writes a commit's documents to their collections, and marks the commit as complete. Several
 // calls for a commit, even concurrent ones, have the effect of one call.
-func (s *Store) completeCommit(ctx context.Context, c commitDoc, pieces []commitPart) error {
-	for _, p := range pieces {
+func (s *Store) completeCommit(ctx context.Context, c commitDoc, commitParts []commitPart) error {
+	for _, p := range commitParts {
 		in := map[string][]docWrite{}
 		for _, o := range p.Writes {
 			in[o.Collection] = append(in[o.Collection], o)
@@ -328,7 +328,7 @@ func (s *Store) lastCompletedCommit(ctx context.Context, owner memory.Owner) (co
 			continue
 		}
 		var pieces []commitPart
-		cursor, err := s.collection(parts).Find(ctx, bson.M{"attempt": h.Attempt}, options.Find().SetSort(sortKeys("part")))
+		cursor, err := s.collection(parts).Find(ctx, bson.M{"attempt": h.AttemptID}, options.Find().SetSort(sortKeys("part")))
 		if err == nil {
 			err = cursor.All(ctx, &pieces)
 		}
@@ -339,7 +339,7 @@ func (s *Store) lastCompletedCommit(ctx context.Context, owner memory.Owner) (co
 		if err != nil {
 			return h, err
 		}
-		if now.Attempt != h.Attempt || !now.Pending { // the commit's writer is still alive
+		if now.AttemptID != h.AttemptID || !now.Pending { // the commit's writer is still alive
 			continue
 		}
 		if len(pieces) == 0 {
@@ -380,7 +380,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 
 // tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*ownerdata.Data, error) {
-	locks := s.stripeOf(owner)
+	locks := s.lockStripeOf(owner)
 	if err := acquireLock(ctx, locks.commitLock.TryRLock); err != nil { // wait until this process's commits are complete
 		return nil, err
 	}
@@ -409,44 +409,44 @@ func changedDocs(owner memory.Owner, seq int64, old, changed *ownerdata.Data) ([
 	d := docCollector{owner: owner, seq: seq, vectors: vectorsOf(changed)}
 	for target, image := range changed.States {
 		if was, there := old.States[target]; was != image {
-			in, doc := stateDoc(d.header(target), image, d.vectors[ownerdata.MemoryID(image)])
+			in, doc := stateDoc(d.newHeader(target), image, d.vectors[ownerdata.MemoryID(image)])
 			d.add(in, !there, doc)
 		}
 	}
 	for target, image := range old.States {
 		if _, there := changed.States[target]; !there {
-			in, _ := stateDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // reads skip a document without an owner
+			in, _ := stateDoc(docHeader{}, image, nil)
+			d.add(in, false, d.newHeader(target)) // reads skip a document without an owner
 		}
 	}
 	for id, t := range changed.Turns {
 		if was, there := old.Turns[id]; was != t {
-			d.add(turns, !there, turnDocOf(d.header("turn:"+id), t, changed, d.vectors[id]))
+			d.add(turns, !there, turnDocOf(d.newHeader("turn:"+id), t, changed, d.vectors[id]))
 		}
 	}
 	for id, c := range changed.Conversations {
 		if was, there := old.Conversations[id]; !there || !reflect.DeepEqual(was, c) {
-			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: c, CreatedAt: bsonDate(c.CreatedAt), UpdatedAt: bsonDate(c.UpdatedAt)})
+			d.add(conversations, !there, conversationDoc{Header: d.newHeader("conversation:" + id), User: owner.Name(), Conversation: c, CreatedAt: bsonDate(c.CreatedAt), UpdatedAt: bsonDate(c.UpdatedAt)})
 		}
 	}
 	for id, j := range changed.Jobs {
 		if was, there := old.Jobs[id]; !there || !reflect.DeepEqual(was, j) {
-			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: j})
+			d.add(jobs, !there, jobDoc{Header: d.newHeader("job:" + id), Job: j})
 		}
 	}
 	for i, c := range changed.Journal {
 		if i >= len(old.Journal) || old.Journal[i] != c {
-			d.add(journal, i >= len(old.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: ownerdata.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
+			d.add(journal, i >= len(old.Journal), changeDoc{Header: d.newHeader("change:" + c.ID), Ordinal: ownerdata.Ordinal(c), Target: hashedTarget(c.After.Target()), Change: c})
 		}
 	}
 	for id, r := range changed.Runs {
 		if _, there := old.Runs[id]; !there {
-			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: r.Receipt})
+			d.add(runs, true, runDoc{Header: d.newHeader("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: r.Receipt})
 		}
 	}
 	for turn, mark := range changed.Tombstones {
 		if was, there := old.Tombstones[turn]; was != mark {
-			d.add(tombstones, !there, tombstoneDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
+			d.add(tombstones, !there, tombstoneDoc{Header: d.newHeader("tomb:" + turn), Owner: owner, TurnID: turn, Hash: mark})
 		}
 	}
 	return d.writes, d.err
@@ -460,8 +460,8 @@ type docCollector struct {
 	err     error
 }
 
-func (d *docCollector) header(target string) header {
-	return header{Key: keyOf(d.owner, target), Seq: d.seq, UserName: d.owner.Name()}
+func (d *docCollector) newHeader(target string) docHeader {
+	return docHeader{ID: docID(d.owner, target), Seq: d.seq, UserName: d.owner.Name()}
 }
 
 func (d *docCollector) add(collection string, isNew bool, doc any) {

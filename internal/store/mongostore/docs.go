@@ -16,9 +16,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// header has the first fields of every document written by commits.
-type header struct {
-	Key      string `bson:"_id"`  // owner and target: see docID
+// docHeader has the first fields of every document written by commits.
+type docHeader struct {
+	ID       string `bson:"_id"`  // owner and target: see docID
 	Seq      int64  `bson:"seq"`  // seq of the commit that wrote the document
 	UserName string `bson:"user"` // the owner's name, for the chat platform's programs
 }
@@ -33,14 +33,14 @@ type embedding struct {
 // named by their bson tags, and further fields for queries and for the chat platform's programs.
 type (
 	factDoc struct {
-		Header  header       `bson:",inline"`
-		Owner   memory.Owner `bson:"owner"`
-		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the fact's hash; "" if the fact is neither active nor pending
-		Vectors []embedding  `bson:"vectors,omitempty"`
+		Header   docHeader    `bson:",inline"`
+		Owner    memory.Owner `bson:"owner"`
+		Fact     memory.Fact  `bson:",inline"`
+		LiveHash string       `bson:"live,omitempty"` // the fact's hash; "" if the fact is neither active nor pending
+		Vectors  []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
-		Header  header        `bson:",inline"`
+		Header  docHeader     `bson:",inline"`
 		ID      string        `bson:"id"`
 		Created time.Time     `bson:"created"` // creation time of the linked fact
 		Status  memory.Status `bson:"status"`  // the link's status: see [memory.Memory.Status]
@@ -48,7 +48,7 @@ type (
 		Vectors []embedding   `bson:"vectors,omitempty"`
 	}
 	turnDoc struct {
-		Header    header        `bson:",inline"`
+		Header    docHeader     `bson:",inline"`
 		User      string        `bson:"user_id"` // the owner's name
 		Turn      memory.Turn   `bson:",inline"`
 		Timestamp bson.DateTime `bson:"timestamp"` // creation time of the turn
@@ -56,7 +56,7 @@ type (
 		Vectors   []embedding   `bson:"vectors,omitempty"`
 	}
 	summaryDoc struct {
-		Header    header         `bson:",inline"`
+		Header    docHeader      `bson:",inline"`
 		Owner     memory.Owner   `bson:"owner"`
 		User      string         `bson:"user_id"`    // the owner's name
 		Session   string         `bson:"session_id"` // id of the conversation
@@ -69,58 +69,58 @@ type (
 		Vectors   []embedding    `bson:"vectors,omitempty"`
 	}
 	summaryEntry struct {
-		T       bson.DateTime  `bson:"t"`
+		Time    bson.DateTime  `bson:"t"`
 		Summary memory.Summary `bson:",inline"`
 	}
 	profileDoc struct {
-		Header    header              `bson:",inline"`
+		Header    docHeader           `bson:",inline"`
 		User      string              `bson:"user_id"` // the owner's name
 		Profile   memory.ProfileEntry `bson:",inline"`
 		UpdatedAt bson.DateTime       `bson:"updated_at"`
 	}
 	relationDoc struct {
-		Header   header          `bson:",inline"`
+		Header   docHeader       `bson:",inline"`
 		Relation memory.Relation `bson:",inline"`
 	}
 	contextDoc struct {
-		Header  header         `bson:",inline"`
+		Header  docHeader      `bson:",inline"`
 		Context memory.Context `bson:",inline"`
 	}
 	conversationDoc struct {
-		Header       header              `bson:",inline"`
+		Header       docHeader           `bson:",inline"`
 		User         string              `bson:"user_id"` // the owner's name
 		Conversation memory.Conversation `bson:",inline"`
 		CreatedAt    bson.DateTime       `bson:"created_at"`
 		UpdatedAt    bson.DateTime       `bson:"updated_at"`
 	}
 	jobDoc struct {
-		Header header     `bson:",inline"`
+		Header docHeader  `bson:",inline"`
 		Job    memory.Job `bson:",inline"`
 	}
 	changeDoc struct {
-		Header  header        `bson:",inline"`
+		Header  docHeader     `bson:",inline"`
 		Ordinal int           `bson:"ordinal"` // position of the change in its run, from 1
 		Target  string        `bson:"target"`
 		Change  memory.Change `bson:",inline"`
 	}
 	runDoc struct {
-		Header  header         `bson:",inline"`
+		Header  docHeader      `bson:",inline"`
 		Owner   memory.Owner   `bson:"owner"`
 		Kind    string         `bson:"kind"`
 		Author  memory.Author  `bson:"author"`
 		Receipt memory.Receipt `bson:",inline"`
 	}
 	tombstoneDoc struct {
-		Header header       `bson:",inline"`
+		Header docHeader    `bson:",inline"`
 		Owner  memory.Owner `bson:"owner"`
-		Turn   string       `bson:"turn"`
-		Mark   string       `bson:"mark"` // keyed hash of the turn's text
+		TurnID string       `bson:"turn"`
+		Hash   string       `bson:"mark"` // keyed hash of the turn's text
 	}
 )
 
 // docID returns the _id of an owner's document. Profile keys are hashed, since an erasure must
 // remove their text.
-func keyOf(owner memory.Owner, target string) string {
+func docID(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
 		sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
 		target = "profile:" + hex.EncodeToString(sum[:16])
@@ -128,21 +128,21 @@ func keyOf(owner memory.Owner, target string) string {
 	return string(owner) + " " + target
 }
 
-func keysOf(owner memory.Owner, kind string, ids []string) []string {
+func docIDs(owner memory.Owner, kind string, ids []string) []string {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = keyOf(owner, kind+":"+id)
+		keys[i] = docID(owner, kind+":"+id)
 	}
 	return keys
 }
 
 // stateDoc returns the collection and the document of a state.
-func stateDoc(h header, i memory.State, vectors []embedding) (string, any) {
+func stateDoc(h docHeader, i memory.State, vectors []embedding) (string, any) {
 	switch {
 	case i.Fact != nil:
 		d := factDoc{Header: h, Owner: i.Fact.Scope.Owner, Fact: *i.Fact, Vectors: vectors}
 		if i.Fact.Status.Live() {
-			d.Live = i.Fact.Hash
+			d.LiveHash = i.Fact.Hash
 		}
 		return facts, d
 	case i.Link != nil:
@@ -158,58 +158,58 @@ func stateDoc(h header, i memory.State, vectors []embedding) (string, any) {
 	s := i.Summary
 	return summaries, summaryDoc{
 		Header: h, Owner: s.Scope.Owner, User: h.UserName, Session: s.Scope.Conversation, ID: s.ID, Status: s.Status, Version: s.Version, Created: s.CreatedAt,
-		Summaries: []summaryEntry{{T: bsonDate(s.CreatedAt), Summary: *s}}, CreatedAt: bsonDate(s.CreatedAt), Vectors: vectors,
+		Summaries: []summaryEntry{{Time: bsonDate(s.CreatedAt), Summary: *s}}, CreatedAt: bsonDate(s.CreatedAt), Vectors: vectors,
 	}
 }
 
 // The methods addTo add the content of a document to an owner's data.
 
-func (d *factDoc) take(data *ownerdata.Data) {
+func (d *factDoc) addTo(data *ownerdata.Data) {
 	addState(data, memory.State{Fact: &d.Fact}, d.Vectors)
 }
 
-func (d *linkDoc) take(data *ownerdata.Data) {
+func (d *linkDoc) addTo(data *ownerdata.Data) {
 	addState(data, memory.State{Link: &d.Link}, d.Vectors)
 }
 
-func (d *turnDoc) take(data *ownerdata.Data) {
+func (d *turnDoc) addTo(data *ownerdata.Data) {
 	data.Turns[d.Turn.ID] = d.Turn
 	addVectors(data, d.Turn.ID, d.Vectors)
 }
 
-func (d *summaryDoc) take(data *ownerdata.Data) {
+func (d *summaryDoc) addTo(data *ownerdata.Data) {
 	for i := range d.Summaries {
 		addState(data, memory.State{Summary: &d.Summaries[i].Summary}, d.Vectors)
 	}
 }
 
-func (d *profileDoc) take(data *ownerdata.Data) {
+func (d *profileDoc) addTo(data *ownerdata.Data) {
 	if d.Profile.Owner != "" { // an erased entry has no owner
 		addState(data, memory.State{Profile: &d.Profile}, nil)
 	}
 }
 
-func (d *relationDoc) take(data *ownerdata.Data) {
+func (d *relationDoc) addTo(data *ownerdata.Data) {
 	addState(data, memory.State{Relation: &d.Relation}, nil)
 }
 
-func (d *contextDoc) take(data *ownerdata.Data) {
+func (d *contextDoc) addTo(data *ownerdata.Data) {
 	addState(data, memory.State{Context: &d.Context}, nil)
 }
 
-func (d *conversationDoc) take(data *ownerdata.Data) {
+func (d *conversationDoc) addTo(data *ownerdata.Data) {
 	data.Conversations[d.Conversation.ID] = d.Conversation
 }
 
-func (d *jobDoc) take(data *ownerdata.Data) { data.Jobs[d.Job.ID] = d.Job }
+func (d *jobDoc) addTo(data *ownerdata.Data) { data.Jobs[d.Job.ID] = d.Job }
 
-func (d *changeDoc) take(data *ownerdata.Data) { data.Journal = append(data.Journal, d.Change) }
+func (d *changeDoc) addTo(data *ownerdata.Data) { data.Journal = append(data.Journal, d.Change) }
 
-func (d *runDoc) take(data *ownerdata.Data) {
+func (d *runDoc) addTo(data *ownerdata.Data) {
 	data.Runs[d.Receipt.Run] = ownerdata.RunRecord{Receipt: d.Receipt, Kind: d.Kind, Author: d.Author}
 }
 
-func (d *tombstoneDoc) take(data *ownerdata.Data) { data.Tombstones[d.Turn] = d.Mark }
+func (d *tombstoneDoc) addTo(data *ownerdata.Data) { data.Tombstones[d.TurnID] = d.Hash }
 
 func addState(data *ownerdata.Data, i memory.State, vectors []embedding) {
 	data.States[i.Target()] = i
@@ -222,7 +222,7 @@ func addVectors(data *ownerdata.Data, id string, vectors []embedding) {
 	}
 }
 
-func turnDocOf(h header, t memory.Turn, data *ownerdata.Data, vectors []embedding) turnDoc {
+func turnDocOf(h docHeader, t memory.Turn, data *ownerdata.Data, vectors []embedding) turnDoc {
 	d := turnDoc{Header: h, User: h.UserName, Turn: t, Timestamp: bsonDate(t.CreatedAt), Vectors: vectors}
 	if len(vectors) > 0 {
 		d.Embedding = data.Vectors[ownerdata.VectorKey{Memory: t.ID, Model: vectors[0].Model}]
@@ -243,9 +243,9 @@ func vectorsOf(data *ownerdata.Data) map[string][]embedding {
 }
 
 // hashedTarget returns the target of a journal entry, with a hash instead of a profile key.
-func targetKey(target string) string {
+func hashedTarget(target string) string {
 	if strings.HasPrefix(target, "profile:") {
-		return keyOf("", target)
+		return docID("", target)
 	}
 	return target
 }

@@ -17,18 +17,18 @@ import (
 
 // decoders maps collections to functions that add a document to an owner's data.
 var decoders = map[string]func(*mongo.Cursor, *ownerdata.Data) error{
-	facts: decodeInto[factDoc], links: decodeInto[linkDoc], turns: decodeInto[turnDoc], summaries: decodeInto[summaryDoc], profile: decodeInto[profileDoc], relations: decodeInto[relationDoc],
-	contexts: decodeInto[contextDoc], conversations: decodeInto[conversationDoc], jobs: decodeInto[jobDoc], journal: decodeInto[changeDoc], runs: decodeInto[runDoc], tombstones: decodeInto[tombstoneDoc],
+	facts: decodeAndAdd[factDoc], links: decodeAndAdd[linkDoc], turns: decodeAndAdd[turnDoc], summaries: decodeAndAdd[summaryDoc], profile: decodeAndAdd[profileDoc], relations: decodeAndAdd[relationDoc],
+	contexts: decodeAndAdd[contextDoc], conversations: decodeAndAdd[conversationDoc], jobs: decodeAndAdd[jobDoc], journal: decodeAndAdd[changeDoc], runs: decodeAndAdd[runDoc], tombstones: decodeAndAdd[tombstoneDoc],
 }
 
-func decodeInto[D any, P interface {
+func decodeAndAdd[D any, P interface {
 	*D
-	take(*ownerdata.Data)
+	addTo(*ownerdata.Data)
 }](cursor *mongo.Cursor, data *ownerdata.Data) error {
 	var d D
 	err := cursor.Decode(&d)
 	if err == nil {
-		P(&d).take(data)
+		P(&d).addTo(data)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ const maxKeys = 5000
 func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *ownerdata.Data, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for chunk := range slices.Chunk(ids, maxKeys) {
-			if err := s.fetch(ctx, data, idFilter(anyOf(keysOf(owner, kind, chunk))), opts, collectionByKind[kind]); err != nil {
+			if err := s.fetch(ctx, data, idFilter(anyOf(docIDs(owner, kind, chunk))), opts, collectionByKind[kind]); err != nil {
 				return err
 			}
 		}
@@ -120,19 +120,19 @@ func addNonEmpty(filter bson.M, fields map[string]string) {
 // withoutVectors is for calls that only read. A call that also writes replaces whole documents, so it must
 // read their vectors: withVectors omits only the field embedding, which is for other programs.
 var (
-	omitVectors    = bson.M{"vectors": 0, "embedding": 0}
-	withoutVectors = options.Find().SetProjection(omitVectors)
+	noVectorFields = bson.M{"vectors": 0, "embedding": 0}
+	withoutVectors = options.Find().SetProjection(noVectorFields)
 	withVectors    = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
 // neededIDs lists the ids of the data that a write must load.
 type neededIDs struct {
-	runID         string
-	targets       []string // in the form of [memory.State.Target]
-	memories      []string // ids of facts, links, turns and summaries
-	hashes        []string // hashes of active and pending facts
-	jobs          []string
-	conversations []string
+	runID           string
+	targets         []string // in the form of [memory.State.Target]
+	memoryIDs       []string // ids of facts, links, turns and summaries
+	hashes          []string // hashes of active and pending facts
+	jobIDs          []string
+	conversationIDs []string
 }
 
 func (w *neededIDs) addChanges(changes []memory.Change) {
@@ -146,24 +146,24 @@ func (w *neededIDs) addChanges(changes []memory.Change) {
 
 func (w *neededIDs) addJobs(jobList []memory.Job) {
 	for _, j := range jobList {
-		w.jobs = append(w.jobs, j.ID)
+		w.jobIDs = append(w.jobIDs, j.ID)
 	}
 }
 
 func (w *neededIDs) addVectors(vectors []memory.Vector) {
 	for _, v := range vectors {
-		w.memories = append(w.memories, v.Memory)
+		w.memoryIDs = append(w.memoryIDs, v.Memory)
 	}
 }
 
 // fetchNeeded adds the documents with the needed ids to an owner's data.
 func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *ownerdata.Data, needed neededIDs) error {
-	ids := map[string][]string{"job": needed.jobs, "conversation": slices.Clip(needed.conversations)}
+	ids := map[string][]string{"job": needed.jobIDs, "conversation": slices.Clip(needed.conversationIDs)}
 	if needed.runID != "" {
 		ids["run"] = []string{needed.runID}
 	}
 	for _, kind := range []string{"fact", "link", "turn", "summary"} {
-		ids[kind] = slices.Clip(needed.memories)
+		ids[kind] = slices.Clip(needed.memoryIDs)
 	}
 	for _, target := range needed.targets {
 		kind, id, _ := strings.Cut(target, ":")

@@ -110,11 +110,11 @@ type Store struct {
 	serverName  string
 	clockOffset atomic.Int64 // server's clock minus this machine's clock, in nanoseconds
 
-	identity string
+	databaseID string
 
-	stripes [256]stripe  // locks by hash of the owner: see [Store.lockStripeOf]
-	mu      sync.RWMutex // read-locked by writers; guards closed
-	closed  bool
+	lockStripes [256]lockStripe // locks by hash of the owner: see [Store.lockStripeOf]
+	mu          sync.RWMutex    // read-locked by writers; guards closed
+	closed      bool
 
 	erasedMu       sync.Mutex
 	eraseListeners []func(memory.Owner) // functions of OnErase; guarded by erasedMu
@@ -158,7 +158,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		o.Failpoint = func() {}
 	}
 	s := &Store{client: client, db: client.Database(parsed.Database), options: o}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepareDatabase(ctx); err != nil {
 		return nil, errors.Join(publicError(err), client.Disconnect(context.WithoutCancel(ctx)))
 	}
 	return s, nil
@@ -168,22 +168,22 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 type aboutDoc struct {
 	ID         string `bson:"_id"`
 	Format     int    `bson:"format"`            // see formatVersion
-	Identity   string `bson:"identity"`          // random id of the database
+	DatabaseID string `bson:"identity"`          // random id of the database
 	CopySource string `bson:"copying,omitempty"` // source of an unfinished copy into the database; "" for none
 }
 
 const aboutID = "loci"
 
-func (s *Store) prepare(ctx context.Context) error {
+func (s *Store) prepareDatabase(ctx context.Context) error {
 	var server struct {
-		Version string `bson:"version"`
-		Ferret  string `bson:"ferretdbVersion"`
+		Version       string `bson:"version"`
+		FerretVersion string `bson:"ferretdbVersion"`
 	}
 	if err := s.db.RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server); err != nil {
 		return fmt.Errorf("read the server's version: %w", err)
 	}
-	if s.serverName = "MongoDB " + server.Version; server.Ferret != "" {
-		s.serverName = "FerretDB " + server.Ferret
+	if s.serverName = "MongoDB " + server.Version; server.FerretVersion != "" {
+		s.serverName = "FerretDB " + server.FerretVersion
 	}
 	if err := s.measureClock(ctx); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *Store) prepare(ctx context.Context) error {
 				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q, but no collection %q: use an empty database, or restore the missing collection", collection, about))
 			}
 		}
-		_, err = s.collection(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: formatVersion, Identity: rand.Text()})
+		_, err = s.collection(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: formatVersion, DatabaseID: rand.Text()})
 		if err == nil || mongo.IsDuplicateKeyError(err) { // another server is starting too
 			err = s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&stored)
 		}
@@ -218,7 +218,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is missing, and the other collections cannot be read without it: restore the database from a backup", commits))
 		}
 	}
-	s.identity = stored.Identity
+	s.databaseID = stored.DatabaseID
 	return s.createIndexes(ctx)
 }
 
@@ -290,13 +290,13 @@ func sortKeys(fields string) (out bson.D) {
 // measureClock measures the offset of the server's clock from this machine's clock.
 func (s *Store) measureClock(ctx context.Context) error {
 	var hello struct {
-		Local bson.DateTime `bson:"localTime"`
+		LocalTime bson.DateTime `bson:"localTime"`
 	}
 	start := time.Now()
 	if err := s.db.RunCommand(ctx, bson.M{"hello": 1}).Decode(&hello); err != nil {
 		return fmt.Errorf("read the server's clock: %w", err)
 	}
-	s.clockOffset.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
+	s.clockOffset.Store(int64(hello.LocalTime.Time().Sub(start.Add(time.Since(start) / 2))))
 	return nil
 }
 
@@ -321,7 +321,7 @@ func (s *Store) Description() string { return s.serverName }
 
 // Identity returns a random id of the database: it is equal for all stores that open the database,
 // and different for a new database at the same address.
-func (s *Store) Identity() string { return s.identity }
+func (s *Store) Identity() string { return s.databaseID }
 
 // Close waits for writes in progress and disconnects.
 func (s *Store) Close() error {

@@ -35,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 
 // completeAbandoned completes pending commits, so that their jobs can be claimed. hadPending reports
 // whether a commit was pending.
-func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) {
+func (s *Store) completeAbandoned(ctx context.Context) (hadPending bool, err error) {
 	var owners []memory.Owner
 	err = forEach(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *commitDoc) bool { owners = append(owners, h.Owner); return true })
 	for _, owner := range owners {
@@ -84,10 +84,10 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 // Job if another server claimed the job first.
 func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
-		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobs: []string{job.ID}}); err != nil {
+		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobIDs: []string{job.ID}}); err != nil {
 			return err
 		}
-		return s.fetchRunning(ctx, job.Owner, data)
+		return s.fetchRunningJobs(ctx, job.Owner, data)
 	}
 	err = s.write(ctx, job.Owner, loadData, func(changed *ownerdata.Data) error {
 		claimed = memory.Job{}
@@ -99,7 +99,7 @@ func (s *Store) claimJob(ctx context.Context, job memory.Job, now time.Time, lea
 	return claimed, err
 }
 
-func (s *Store) fetchRunning(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error {
+func (s *Store) fetchRunningJobs(ctx context.Context, owner memory.Owner, data *ownerdata.Data) error {
 	return s.fetch(ctx, data, bson.M{"owner": owner, "state": memory.JobRunning}, withVectors, jobs)
 }
 
@@ -112,7 +112,7 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for owner := range owners {
-		loadData := func(ctx context.Context, data *ownerdata.Data) error { return s.fetchRunning(ctx, owner, data) }
+		loadData := func(ctx context.Context, data *ownerdata.Data) error { return s.fetchRunningJobs(ctx, owner, data) }
 		err := s.write(ctx, owner, loadData, func(changed *ownerdata.Data) error { changed.ExpireLeases(now); return nil })
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 // changeJob loads one job, calls do with it, and commits the changes.
 func (s *Store) changeJob(ctx context.Context, owner memory.Owner, jobID string, do func(*ownerdata.Data) error) error {
 	loadData := func(ctx context.Context, data *ownerdata.Data) error {
-		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{jobID}})
+		return s.fetchNeeded(ctx, owner, data, neededIDs{jobIDs: []string{jobID}})
 	}
 	return s.write(ctx, owner, loadData, do)
 }

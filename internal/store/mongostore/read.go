@@ -81,7 +81,7 @@ func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *ownerda
 
 // fetchNewest adds the newest matches of a query to an owner's data.
 func (s *Store) fetchNewest(ctx context.Context, data *ownerdata.Data, collection string, filter bson.M, q memory.Query) error {
-	newest := options.Find().SetSort(sortKeys("-created -id")).SetProjection(omitVectors)
+	newest := options.Find().SetSort(sortKeys("-created -id")).SetProjection(noVectorFields)
 	n := 0
 	q.Cursor = ""
 	return s.forEachRaw(ctx, collection, filter, newest, func(cursor *mongo.Cursor) (bool, error) {
@@ -153,7 +153,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 // changeFilter returns a query's filter. It must be exact, since the database counts matches for a page.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ownerFilter(owner)
-	addNonEmpty(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
+	addNonEmpty(filter, map[string]string{"target": hashedTarget(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
 	var conditions bson.A
 	if q.Fact != "" {
 		conditions = append(conditions, bson.M{"$or": entryFilter("fact:"+q.Fact, "link:"+q.Fact, q.Fact)})
@@ -202,7 +202,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 				filter["status"] = memory.Active
 			}
 			if q.Conversation != "" && q.Last > 0 && !q.Unlearned {
-				opts = options.Find().SetSort(sortKeys("-message_index -id")).SetLimit(int64(q.Last)).SetProjection(omitVectors)
+				opts = options.Find().SetSort(sortKeys("-message_index -id")).SetLimit(int64(q.Last)).SetProjection(noVectorFields)
 			}
 		}
 		return cmp.Or(s.fetch(ctx, data, filter, opts, turns), s.fetchChangesAfter(ctx, owner, data, memory.At{AsOf: q.AsOf}))
@@ -276,7 +276,7 @@ func (s *Store) countBy(ctx context.Context, collection string, filter bson.M, f
 // Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
 	loadData := func(ctx context.Context, _ *ownerdata.Data) (err error) {
-		n, err = s.counts(ctx, ownerFilter(owner))
+		n, err = s.filteredCounts(ctx, ownerFilter(owner))
 		return err
 	}
 	err = s.read(ctx, owner, loadData, func(*ownerdata.Data) error { return nil })
@@ -288,17 +288,17 @@ var allOwners = bson.M{"owner": bson.M{"$exists": true}}
 
 // Totals returns the counts over all owners.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	n, err := s.counts(ctx, allOwners)
+	n, err := s.filteredCounts(ctx, allOwners)
 	return n, s.translate(err)
 }
 
 // Backlog counts only the jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
-	n, err := s.backlog(ctx, allOwners)
+	n, err := s.jobCounts(ctx, allOwners)
 	return n, s.translate(err)
 }
 
-func (s *Store) backlog(ctx context.Context, filter bson.M) (n memory.Counts, err error) {
+func (s *Store) jobCounts(ctx context.Context, filter bson.M) (n memory.Counts, err error) {
 	states, err := s.countBy(ctx, jobs, filter, "state")
 	n.JobsQueued, n.JobsParked = states[string(memory.JobQueued)], states[string(memory.JobParked)]
 	if n.JobsQueued > 0 {
@@ -309,8 +309,8 @@ func (s *Store) backlog(ctx context.Context, filter bson.M) (n memory.Counts, er
 	return n, err
 }
 
-func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error) {
-	n, failed := s.backlog(ctx, filter)
+func (s *Store) filteredCounts(ctx context.Context, filter bson.M) (memory.Counts, error) {
+	n, failed := s.jobCounts(ctx, filter)
 	count := func(collection, field string) map[string]int {
 		if failed != nil {
 			return nil

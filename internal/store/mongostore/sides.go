@@ -29,7 +29,7 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 		"$set": bson.M{"owner": owner, "day": day, "purpose": u.Purpose, "model": u.Model},
 		"$inc": bson.M{"calls": u.Calls, "input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "cost": u.Cost},
 	}
-	key := idFilter(keyOf(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
+	key := idFilter(docID(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
 	for {
 		_, err := s.collection(ledger).UpdateOne(ctx, key, change, options.UpdateOne().SetUpsert(true))
 		if !mongo.IsDuplicateKeyError(err) { // retry if another call created the document concurrently
@@ -128,7 +128,7 @@ func (s *Store) keyFilter(ctx context.Context, namespace, id string) (bson.M, er
 }
 
 type auditDoc struct {
-	Key   string            `bson:"_id"`
+	DocID string            `bson:"_id"`
 	Owner memory.Owner      `bson:"owner"` // the namespace's global owner
 	Entry memory.AuditEntry `bson:",inline"`
 }
@@ -141,7 +141,7 @@ func (s *Store) AddAuditEntries(ctx context.Context, namespace string, entries .
 	}
 	for _, e := range entries {
 		e.At = memory.Time(e.At)
-		_, err := s.collection(audit).InsertOne(ctx, auditDoc{keyOf(owner, "audit:"+e.ID), owner, e})
+		_, err := s.collection(audit).InsertOne(ctx, auditDoc{docID(owner, "audit:"+e.ID), owner, e})
 		if err != nil && !mongo.IsDuplicateKeyError(err) {
 			return s.translate(err)
 		}

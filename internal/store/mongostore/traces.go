@@ -16,19 +16,19 @@ import (
 )
 
 type traceDoc struct {
-	Key          string       `bson:"_id"`
+	DocID        string       `bson:"_id"`
 	Owner        memory.Owner `bson:"owner"`
 	ID           string       `bson:"id"`
 	At           time.Time    `bson:"at"`
 	Conversation string       `bson:"session_id"`
 	Door         string       `bson:"door"`  // entry point of the request: "chat", "search", …
-	Shown        []string     `bson:"shown"` // keys of the other owners' facts in the trace: see shownFactKey
+	ShownFacts   []string     `bson:"shown"` // keys of the other owners' facts in the trace: see shownFactKey
 	Size         int          `bson:"size"`  // number of bytes of Data
 	Data         []byte       `bson:"data"`  // the trace as JSON
 }
 
 // shownFactKey returns the entry in traceDoc.ShownFacts for a fact that a trace shows.
-func shownKey(namespace, fact string) string { return namespace + " " + fact }
+func shownFactKey(namespace, fact string) string { return namespace + " " + fact }
 
 // SaveTraces writes traces: see [memory.Traces].
 func (s *Store) SaveTraces(ctx context.Context, maxTraces int, traces ...memory.Trace) error {
@@ -60,15 +60,15 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 		return memory.Errorf(memory.Invalid, "trace %s: %w", t.ID, err)
 	}
 	d := traceDoc{
-		Key: keyOf(t.Owner, "trace:"+t.ID), Owner: t.Owner, ID: t.ID, At: memory.Time(t.At), Conversation: t.Conversation, Door: t.Door, Size: len(data), Data: data,
+		DocID: docID(t.Owner, "trace:"+t.ID), Owner: t.Owner, ID: t.ID, At: memory.Time(t.At), Conversation: t.Conversation, Door: t.Door, Size: len(data), Data: data,
 	}
 	shown := t.OtherOwnersFacts()
 	for _, facts := range shown {
 		for _, id := range facts {
-			d.Shown = append(d.Shown, shownKey(t.Owner.Namespace(), id))
+			d.ShownFacts = append(d.ShownFacts, shownFactKey(t.Owner.Namespace(), id))
 		}
 	}
-	if _, err := s.collection(traces).ReplaceOne(ctx, idFilter(d.Key), d, options.Replace().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
+	if _, err := s.collection(traces).ReplaceOne(ctx, idFilter(d.DocID), d, options.Replace().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
 		return fmt.Errorf("save a trace: %w", err)
 	}
 	h, err := s.lastCommit(ctx, t.Owner)
@@ -81,14 +81,14 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 			break
 		}
 		loadData := func(ctx context.Context, loaded *ownerdata.Data) error {
-			return s.fetchNeeded(ctx, owner, loaded, neededIDs{memories: facts})
+			return s.fetchNeeded(ctx, owner, loaded, neededIDs{memoryIDs: facts})
 		}
 		if err := s.read(ctx, owner, loadData, func(snapshot *ownerdata.Data) error { erased = snapshot.HasErasedFact(facts); return nil }); err != nil {
 			return err
 		}
 	}
 	if erased {
-		_, err = s.collection(traces).DeleteOne(ctx, idFilter(d.Key))
+		_, err = s.collection(traces).DeleteOne(ctx, idFilter(d.DocID))
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, maxTraces i
 	err := forEach(ctx, s, traces, ownerFilter(owner), sizes, func(d *traceDoc) bool {
 		n, bytes = n+1, bytes+int64(d.Size)
 		if n > maxTraces || s.options.TraceBytes > 0 && bytes > s.options.TraceBytes {
-			surplus = append(surplus, d.Key)
+			surplus = append(surplus, d.DocID)
 		}
 		return true
 	})
@@ -119,7 +119,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t mem
 		return t, err
 	}
 	var d traceDoc
-	err = s.collection(traces).FindOne(ctx, idFilter(keyOf(owner, "trace:"+id))).Decode(&d)
+	err = s.collection(traces).FindOne(ctx, idFilter(docID(owner, "trace:"+id))).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return t, memory.Errorf(memory.NotFound, "there is no trace %s", id)
 	}
@@ -166,7 +166,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
 	shown := make([]string, len(facts))
 	for i, id := range facts {
-		shown[i] = shownKey(namespace, id)
+		shown[i] = shownFactKey(namespace, id)
 	}
 	return s.removeTraces(ctx, bson.M{"shown": anyOf(shown)})
 }

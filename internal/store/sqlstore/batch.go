@@ -16,7 +16,9 @@ type statement struct {
 }
 
 // newExecStatement returns a statement whose result has no rows.
-func execStatement(query string, args ...any) statement { return statement{query: query, args: args} }
+func newExecStatement(query string, args ...any) statement {
+	return statement{query: query, args: args}
+}
 
 // runBatch runs statements in order, with PostgreSQL in one round trip. It stops at the first error.
 func (s *session) runBatch(ctx context.Context, statements ...statement) error {

@@ -54,7 +54,7 @@ var (
 // bindArgs returns both statements with their arguments; the second one scans the leased job into job. If
 // now is nil, they use the server's clock.
 func (c claimStatements) bindArgs(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
-	return []statement{execStatement(c.requeueQuery, now), {c.leaseQuery, []any{now, kinds, rand.Text(), duration.Microseconds()},
+	return []statement{newExecStatement(c.requeueQuery, now), {c.leaseQuery, []any{now, kinds, rand.Text(), duration.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 

@@ -72,10 +72,10 @@ func (w *ownerWrite) saveState(c memory.Change) error {
 		if before == nil {
 			before = &memory.Fact{}
 		}
-		if err := w.updateFactMap(`fact_tags`, `tag`, f.ID, before.Tags, f.Tags); err != nil {
+		if err := w.updateFactRows(`fact_tags`, `tag`, f.ID, before.Tags, f.Tags); err != nil {
 			return err
 		}
-		if err := w.updateFactMap(`fact_turns`, `turn`, f.ID, before.Provenance.Turns, f.Provenance.Turns); err != nil {
+		if err := w.updateFactRows(`fact_turns`, `turn`, f.ID, before.Provenance.Turns, f.Provenance.Turns); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (w *ownerWrite) saveStateRow(state memory.State) error {
 }
 
 // updateFactRows updates a fact's rows in a table that maps values of a column, such as tags, to facts.
-func (w *ownerWrite) updateFactMap(table, column, factID string, oldValues, newValues []string) error {
+func (w *ownerWrite) updateFactRows(table, column, factID string, oldValues, newValues []string) error {
 	if slices.Equal(oldValues, newValues) {
 		return nil
 	}

@@ -191,7 +191,7 @@ func (v *view) listTable(table memoryTable, q memory.Query, limit int) (matches 
 // limit newest ones.
 func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, results *[]memory.Memory) (statements []statement, err error) {
 	if v.session.translator != nil && !isSelective(q) && !q.Pinned {
-		statements = append(statements, execStatement(forceCustomPlan))
+		statements = append(statements, newExecStatement(forceCustomPlan))
 	}
 	for _, table := range tables {
 		selections := v.selections(table, q)
@@ -211,7 +211,7 @@ func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, r
 
 // selection is a table with a condition on its rows.
 type selection struct {
-	table string
+	tableExpr string
 	where
 }
 
@@ -225,7 +225,7 @@ func (v *view) selections(table memoryTable, q memory.Query) (result []selection
 			sel.filterFactFields(v.owner, q)
 		}
 		if table.name == facts.name && v.session.translator == nil && q.Hash != "" && status.Live() {
-			sel.table += byHash
+			sel.tableExpr += hashIndexHint
 		}
 		result = append(result, sel)
 	}
@@ -243,7 +243,7 @@ func (v *view) pageStatement(table memoryTable, sel selection, q memory.Query, l
 	if err := sel.afterCursor(q.Cursor, column); err != nil {
 		return statement{}, err
 	}
-	return v.ownerStatement(`SELECT `+table.columns+` FROM `+sel.table+` `+sel.clause()+end, sel.args, func(row scanner) error {
+	return v.ownerStatement(`SELECT `+table.columns+` FROM `+sel.tableExpr+` `+sel.clause()+end, sel.args, func(row scanner) error {
 		m, err := table.scan(v.owner, row)
 		if err == nil && (!ofLinks || q.Matches(m)) {
 			*results = append(*results, m)

@@ -50,7 +50,7 @@ const notifyQuery = `SELECT pg_notify(?1, ?2)`
 // erasureStatement returns the statement that notifies other stores of an erasure. PostgreSQL sends the
 // notification after the commit.
 func (b *notifier) erasureStatement(owner memory.Owner) statement {
-	return execStatement(notifyQuery, b.channel, b.storeName+" "+string(owner))
+	return newExecStatement(notifyQuery, b.channel, b.storeName+" "+string(owner))
 }
 
 // notifySoon makes the notifier's goroutine notify other stores of a new job.

@@ -121,7 +121,7 @@ func (p *pgvector) fillHalfvecs(ctx context.Context, conn *sql.Conn) (hasMore bo
 		var owner, id, model string
 		var data []byte
 		err := row.Scan(&owner, &id, &model, &data)
-		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(vector.ValuesFromBytes(data)))
+		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvecText(vector.ValuesFromBytes(data)))
 		return struct{}{}, err
 	})
 	if err != nil || len(owners) == 0 {
@@ -146,7 +146,7 @@ func (s *Store) pgvector() *pgvector {
 // Nearest returns the n active memories whose vectors of a model are nearest to questionVector by cosine.
 // If ids is not nil, it compares only these memories. Without pgvector it returns [memory.NotFound].
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, questionVector []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
-	p, questionText := s.pgvector(), halfvec(questionVector)
+	p, questionText := s.pgvector(), halfvecText(questionVector)
 	if p == nil {
 		return nil, memory.Errorf(memory.NotFound, "the database has no pgvector")
 	}
@@ -280,7 +280,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 }
 
 // halfvecText returns a vector in pgvector's text form, "" if the vector is zero, not finite or too long.
-func halfvec(values []float32) string {
+func halfvecText(values []float32) string {
 	if len(values) > maxHalfvecDims {
 		return ""
 	}

@@ -195,7 +195,7 @@ const forceCustomPlan = `SELECT set_config('plan_cache_mode', 'force_custom_plan
 // runPageBatch runs queries for one page of a long list: see forceCustomPlan.
 func (v *view) runPageBatch(statements ...statement) error {
 	if v.session.translator != nil {
-		statements = append([]statement{execStatement(forceCustomPlan)}, statements...)
+		statements = append([]statement{newExecStatement(forceCustomPlan)}, statements...)
 	}
 	return v.session.runBatch(v.ctx, statements...)
 }

@@ -126,7 +126,7 @@ func (p *server) writeGroup(owner memory.Owner, calls []*call) {
 func (p *server) runTransaction(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	within, stop := context.WithTimeout(ctx, retry.WritePatience)
 	defer stop()
-	a := &writeAttempt{server: p, owner: owner, id: rand.Text(), do: do}
+	a := &retriedWrite{server: p, owner: owner, id: rand.Text(), do: do}
 	err := withRetries(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
 	if err != nil && a.outcomeUnknown {
 		if p.log != nil {
@@ -167,7 +167,7 @@ func (p *server) callerError(ctx context.Context, err error) error {
 }
 
 // retriedWrite is a write to the server. Each call of run attempts it once, in a transaction of its own.
-type writeAttempt struct {
+type retriedWrite struct {
 	*server
 	owner memory.Owner
 	id    string // id of the write's transactions in the table commits
@@ -177,7 +177,7 @@ type writeAttempt struct {
 	hasQueuedJob   bool // the write queued a job
 }
 
-func (a *writeAttempt) run(ctx context.Context) error {
+func (a *retriedWrite) run(ctx context.Context) error {
 	conn, err := a.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("open a connection for writing: %w", err)
@@ -213,7 +213,7 @@ func (a *writeAttempt) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *writeAttempt) callFailpoint(name string) {
+func (a *retriedWrite) callFailpoint(name string) {
 	if a.failpoint != nil {
 		a.failpoint(name)
 	}
@@ -232,15 +232,15 @@ const (
 // begin queues the statements that begin the transaction and lock the owner's row. The first query sends
 // them, and markBegun is called when they have run. From then on, *isCommitted tells whether an earlier
 // attempt was committed.
-func (a *writeAttempt) begin(t *tx, markBegun func()) (isCommitted *bool) {
+func (a *retriedWrite) begin(t *tx, markBegun func()) (isCommitted *bool) {
 	var now, clock int64
 	h, isDone := ownerVersion{owner: a.owner}, true
 	t.isBeginUnsent = true
-	t.unsentStatements = []statement{execStatement("BEGIN"), {insertCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
+	t.unsentStatements = []statement{newExecStatement("BEGIN"), {insertCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
 	if a.owner == "" {
 		t.unsentStatements = append(t.unsentStatements, statement{`SELECT ` + serverTimeExpr, nil, func(row scanner) error { markBegun(); return row.Scan(&now) }})
 	} else {
-		t.unsentStatements = append(t.unsentStatements, execStatement(insertOwner, a.owner), statement{lockOwnerQuery, []any{a.owner}, func(row scanner) error {
+		t.unsentStatements = append(t.unsentStatements, newExecStatement(insertOwner, a.owner), statement{lockOwnerQuery, []any{a.owner}, func(row scanner) error {
 			markBegun()
 			err := row.Scan(&now, &h.version, &clock)
 			h.lastWrite = fromMicros(clock)
@@ -258,7 +258,7 @@ func (a *writeAttempt) begin(t *tx, markBegun func()) (isCommitted *bool) {
 }
 
 // commit sends the unsent statements and COMMIT.
-func (a *writeAttempt) commit(t *tx) error {
+func (a *retriedWrite) commit(t *tx) error {
 	// If do ignored a failed statement, COMMIT would roll back the transaction without an error.
 	err := withDriverConn(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
@@ -274,9 +274,9 @@ func (a *writeAttempt) commit(t *tx) error {
 		last = append(last, a.notifier.erasureStatement(a.owner))
 	}
 	if mathrand.N(64) == 0 {
-		last = append(last, execStatement(deleteOldCommits, a.owner, a.owner))
+		last = append(last, newExecStatement(deleteOldCommits, a.owner, a.owner))
 	}
-	err = t.runBatch(append(last, execStatement("COMMIT"))...)
+	err = t.runBatch(append(last, newExecStatement("COMMIT"))...)
 	a.outcomeUnknown = err != nil && !isRefusal(err)
 	return err
 }

@@ -31,7 +31,7 @@ const (
 	applicationID = 1282368361
 	// hashIndexHint makes a query of active or pending facts use the index on hashes: without statistics,
 	// SQLite may choose the index on statuses.
-	byHash = " INDEXED BY facts_live"
+	hashIndexHint = " INDEXED BY facts_live"
 )
 
 // OpenSQLite opens the database in a file. It creates a missing file and folder with access for their

@@ -31,7 +31,7 @@ func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memor
 			} else if trace.At.Before(erased) {
 				continue
 			}
-			if gone, err := t.showsErased(trace); err != nil {
+			if gone, err := t.showsErasedFact(trace); err != nil {
 				return err
 			} else if gone {
 				continue
@@ -77,7 +77,7 @@ func (t *tx) lockOwnerShared(owner memory.Owner) error {
 
 // showsErasedFact reports whether a trace contains text of other owners' facts, or of links, that were
 // erased after the trace was recorded.
-func (t *tx) showsErased(trace memory.Trace) (bool, error) {
+func (t *tx) showsErasedFact(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.OtherOwnersFacts() {
 		if err := t.lockOwnerShared(owner); err != nil {
 			return false, err

@@ -57,7 +57,7 @@ func (t *tx) readOwnerVersion(owner memory.Owner) (ownerVersion, error) {
 // the statement is sent with the next query or COMMIT, which then returns its error.
 func (t *tx) exec(query string, args ...any) error {
 	if t.session.translator != nil {
-		t.unsentStatements = append(t.unsentStatements, execStatement(query, args...))
+		t.unsentStatements = append(t.unsentStatements, newExecStatement(query, args...))
 		return nil
 	}
 	_, err := t.session.exec(t.ctx, query, args...)

@@ -24,7 +24,7 @@ func (w *ownerWrite) writeVectors(vectors []memory.Vector) error {
 		upsert, args := upsertVector, []any{w.owner, v.Memory, v.Model, len(v.Values), data}
 		if w.session.translator != nil {
 			if extension := w.session.translator.pgvector.Load(); extension != nil {
-				upsert, args = extension.upsertSQL, append(args, halfvec(v.Values))
+				upsert, args = extension.upsertSQL, append(args, halfvecText(v.Values))
 			}
 		}
 		err := w.exec(upsert, args...)

@@ -17,7 +17,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 		return
 	}
 	r := s.f.records.byTarget[k]
-	c.parsed.owner, c.parsed.lastFolder = k.owner, s.f.lastFolder(k)
+	c.parsedPath.owner, c.parsedPath.lastFolder = k.owner, s.f.lastFolder(k)
 	if id, ok := factOfShareEntry(k.target); ok {
 		s.addError(c.path, fmt.Sprintf("this file has no effect: the file of fact %s lists its recipients under %s", id, recipientsKey))
 		return
@@ -27,7 +27,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 		return
 	}
 	l := s.loaders[k.owner]
-	merged, err := l.readFile(c.parsed, c.text, stored, r)
+	merged, err := l.readFile(c.parsedPath, c.text, stored, r)
 	if err != nil {
 		s.addError(c.path, err)
 		return
@@ -59,11 +59,11 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 			s.addError(c.path, fmt.Sprintf("%s has the same id: remove the id to make this file a new memory", r.Path))
 			return
 		case merged.fromEarlier && !merged.restored: // the person edited an earlier version of the file
-			e.Conflict = cmp.Or(merged.conflict, endedReason(stored))
+			e.Conflict = cmp.Or(merged.conflict, inactiveReason(stored))
 		default:
 			e.Kind, e.FormerPath = Moved, r.Path
 		}
-		e.MovedAcross = e.Kind == Moved && c.parsed.movedAcross()
+		e.MovedAcross = e.Kind == Moved && c.parsedPath.movedAcross()
 	}
 	if e.Conflict != "" || hasNewContent(merged.content, stored) {
 		s.report.Edits = append(s.report.Edits, e)
@@ -76,7 +76,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 // is new: editors and sync tools write the front matter first.
 func (c changedFile) isIncomplete(stored fileContent) bool {
 	pg := splitFile(c.text)
-	if c.parsed.folder == "" || !pg.hasFront || strings.TrimSpace(pg.text()) != "" { // a chat's file, whose text is the rules, may have no text
+	if c.parsedPath.folder == "" || !pg.hasFront || strings.TrimSpace(pg.text()) != "" { // a chat's file, whose text is the rules, may have no text
 		return false
 	}
 	return stored == (fileContent{}) || strings.TrimSpace(stored.text()) != ""
@@ -103,7 +103,7 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 	folder, _ := s.f.s.folderAndName(k.owner, stored)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
-		Unlearned: stored.isUnlearned(), HasRelations: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+		Unlearned: stored.isUnlearned(), HasRelations: stored.relations() != nil, Size: c.fileInfo.Size(), Mtime: c.fileInfo.ModTime().UnixNano(),
 	}
 	// For a key that only Loci maintains, the latest value counts, whichever machine wrote the value.
 	outdated := merged.outdated || folder != path.Dir(c.path) && stored.Summary == nil
@@ -118,7 +118,7 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 // which is still in deleted/ as r records it.
 func (s *scan) isRestored(c changedFile, r *record) bool {
 	p, ok := s.f.s.parsePath(r.Path)
-	if !ok || !p.deleted || c.parsed.deleted || path.Base(c.path) != path.Base(r.Path) {
+	if !ok || !p.deleted || c.parsedPath.deleted || path.Base(c.path) != path.Base(r.Path) {
 		return false
 	}
 	text, err := s.f.read(r.Path)

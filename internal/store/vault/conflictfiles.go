@@ -16,7 +16,7 @@ import (
 // caller overwrites.
 func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error {
 	if l.conflicts == nil {
-		sc := &scan{f: l.f, existing: map[string]bool{}}
+		sc := &scan{f: l.f, existingPaths: map[string]bool{}}
 		if err := sc.walkFolder(ctx); err != nil {
 			return fmt.Errorf("look for conflict files: %w", err)
 		}

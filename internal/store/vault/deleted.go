@@ -26,7 +26,7 @@ func (s *scan) missingRecords() map[string]*record {
 	missing := map[string]*record{}
 	for name, r := range s.f.records.byPath {
 		blind := slices.ContainsFunc(s.unreadableFolders, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.existing[name] && !blind && r.countsAsDeleted() && !s.f.exists(name) {
+		if !s.existingPaths[name] && !blind && r.countsAsDeleted() && !s.f.exists(name) {
 			missing[name] = r
 		}
 	}

@@ -167,7 +167,7 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan fsnotify.Event)
 		notify := func() (*notices, error) {
-			return &notices{events: events, add: func(string) error { return nil }, close: func() error { return nil }}, nil
+			return &notices{events: events, watch: func(string) error { return nil }, close: func() error { return nil }}, nil
 		}
 		s := try(Open(t.Context(), dir, inMemory, Options{HomeOwner: memtest.Ana, notify: notify})).orFail(t)
 		defer s.Close() //nolint:errcheck // it is not what is tested
@@ -242,7 +242,7 @@ func TestAFileThatComesBackDuringALookIsNotGone(t *testing.T) {
 	v := several(t)
 	text := v.read(teaFile)
 	v.remove(teaFile)
-	sc := &scan{f: v.files, existing: map[string]bool{}}
+	sc := &scan{f: v.files, existingPaths: map[string]bool{}}
 	noError(t)(sc.walkFolder(t.Context()))
 	if gone := sc.missingRecords(); gone[teaFile] == nil {
 		t.Errorf("gone are %v", gone)

@@ -33,7 +33,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err := s.beginErasure(); err != nil {
 		return memory.Receipt{}, err
 	}
-	targets, err := s.targetsOfIDs(ctx, owner, run.ID, ids)
+	targets, err := s.targetsForErasure(ctx, owner, run.ID, ids)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) beginErasure() error {
 
 // targetsForErasure returns the targets whose files may contain the text of the memories with these ids,
 // including the conversations of turns, since a title may quote a turn.
-func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, runID string, ids []string) ([]string, error) {
+func (s *Store) targetsForErasure(ctx context.Context, owner memory.Owner, runID string, ids []string) ([]string, error) {
 	memories, err := s.Get(ctx, owner, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("read the memories to erase: %w", err)

@@ -70,7 +70,7 @@ func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, t
 	case err != nil:
 		f.markDirty(key{owner, ""})
 	default:
-		f.setLatest(owner, receipt.Version)
+		f.setLatestVersion(owner, receipt.Version)
 		for _, t := range targets {
 			f.markDirty(key{owner, t})
 		}
@@ -78,7 +78,7 @@ func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, t
 }
 
 // setLatestVersion records an owner's current version in the wrapped store.
-func (f *fileWriter) setLatest(owner memory.Owner, version int64) {
+func (f *fileWriter) setLatestVersion(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.latestVersions[owner] = max(f.latestVersions[owner], version)
@@ -184,7 +184,7 @@ func (f *fileWriter) flush(ctx context.Context) error {
 	}
 }
 
-func (f *fileWriter) flushBatch(ctx context.Context) (wrote bool, err error) {
+func (f *fileWriter) flushBatch(ctx context.Context) (hadBatch bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

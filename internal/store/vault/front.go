@@ -123,7 +123,7 @@ func (p fileParts) withFields(fields []field, text string) (out fileParts, ok bo
 		}
 		f := missing[i]
 		missing = slices.Delete(missing, i, i+1)
-		if f.value != "" && wanted[f.key].comparable() == e.value.comparable() {
+		if f.value != "" && wanted[f.key].comparisonText() == e.value.comparisonText() {
 			continue
 		}
 		front.WriteString(strings.Join(lines[next:e.firstLine], ""))
@@ -134,7 +134,7 @@ func (p fileParts) withFields(fields []field, text string) (out fileParts, ok bo
 	front.WriteString(strings.Join(lines[next:], "") + formatFields(missing, p.lineEnd))
 	out = fileParts{bom: p.bom, lineEnd: p.lineEnd, hasFront: true, front: front.String(), body: text + p.lineEnd}
 	now, _, err := parseFront(out.front)
-	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.comparable() == b.comparable() })
+	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.comparisonText() == b.comparisonText() })
 }
 
 var commentPattern = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
@@ -157,7 +157,7 @@ type scalarOrList struct {
 }
 
 // comparisonText returns a text by which to compare values; all values with an otherType count as equal.
-func (v scalarOrList) comparable() string {
+func (v scalarOrList) comparisonText() string {
 	switch {
 	case v.otherType != "":
 		return "odd\x00"
@@ -183,14 +183,14 @@ type frontMatter map[string]scalarOrList
 
 // frontEntry is a top-level key with its lines, from firstLine to before endLine, without the comments
 // and empty lines that follow. key is "" if the YAML key is not a scalar.
-type entry struct {
+type frontEntry struct {
 	key                string
 	value              scalarOrList
 	firstLine, endLine int
 }
 
 // parseFront parses the top-level keys of front matter. It does not follow YAML's aliases.
-func parseFront(front string) (values frontMatter, entries []entry, err error) {
+func parseFront(front string) (values frontMatter, entries []frontEntry, err error) {
 	if len(front) > maxFrontBytes {
 		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFrontBytes)
 	}
@@ -222,7 +222,7 @@ func parseFront(front string) (values frontMatter, entries []entry, err error) {
 			return nil, nil, fmt.Errorf("front matter must be keys and values, but is a %s", body.Type())
 		}
 		for _, pair := range pairs {
-			e := entry{value: parseValue(pair.Value), firstLine: pair.Key.GetToken().Position.Line - 1, endLine: len(lines)}
+			e := frontEntry{value: parseValue(pair.Value), firstLine: pair.Key.GetToken().Position.Line - 1, endLine: len(lines)}
 			if key, ok := scalarText(pair.Key); ok {
 				e.key, values[key] = key, e.value
 			}

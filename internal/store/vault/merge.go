@@ -76,7 +76,7 @@ func hasLociTime(d document) bool {
 }
 
 // parseLociTime parses a time and reports whether it has the format that Loci writes.
-func parseLociTime(value string) (at time.Time, isLoci bool) {
+func parseLociTime(value string) (at time.Time, hasLociFormat bool) {
 	at, err := time.Parse(time.RFC3339Nano, value)
 	return at, err == nil && rfc3339(at.UTC()) == value
 }
@@ -149,7 +149,7 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 	case textEdited && textChanged:
 		both = append(both, "the text")
 	case textEdited && !stored.isLive() && !p.deleted && !across && base.isLive():
-		return false, endedReason(stored)
+		return false, inactiveReason(stored)
 	case textChanged && !textEdited:
 		applied[textKey], d.text = true, stored.text()
 	}
@@ -166,7 +166,7 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 }
 
 // inactiveReason returns why new text for an inactive memory is refused.
-func endedReason(stored fileContent) string {
+func inactiveReason(stored fileContent) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
 		return "another fact has replaced this fact meanwhile"
 	}

@@ -57,27 +57,27 @@ func (p parsedPath) interpret(d document, stored fileContent, factIDs map[string
 	}
 	switch p.targetPrefix() {
 	case factTarget:
-		f := copyOr(stored.Fact, memory.Fact{Confidence: 1, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.timeInName()})
+		f := copyOrDefault(stored.Fact, memory.Fact{Confidence: 1, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.timeInName()})
 		if f.Scope.Owner = p.owner; stored.Fact == nil || f.Content != body {
 			f.Content, f.Hash = body, text.Hash(body)
 		}
 		content.Fact, content.Relations = f, stored.Relations
 	case summaryTarget:
-		content.Summary = copyOr(stored.Summary, memory.Summary{CreatedAt: p.timeInName()})
+		content.Summary = copyOrDefault(stored.Summary, memory.Summary{CreatedAt: p.timeInName()})
 		content.Summary.Scope.Owner, content.Summary.Text = p.owner, body
 	case profileTarget:
 		key, _ := unescape(p.name)
-		content.Profile = copyOr(stored.Profile, memory.ProfileEntry{Key: key})
+		content.Profile = copyOrDefault(stored.Profile, memory.ProfileEntry{Key: key})
 		content.Profile.Owner, content.Profile.Value = p.owner, body
 	case contextTarget:
-		content.Context = copyOr(stored.Context, memory.Context{Title: p.name})
+		content.Context = copyOrDefault(stored.Context, memory.Context{Title: p.name})
 		content.Context.Owner, content.Context.Content = p.owner, body
 	case conversationTarget:
-		content.Conversation = copyOr(stored.Conversation, memory.Conversation{})
+		content.Conversation = copyOrDefault(stored.Conversation, memory.Conversation{})
 		content.Conversation.Owner, content.Conversation.Rules = p.owner, body
 	default:
 		role, _ := unescape(strings.TrimPrefix(p.folder, "turns/"))
-		content.Turn = copyOr(stored.Turn, memory.Turn{CreatedAt: p.timeInName(), Role: memory.Role(role)})
+		content.Turn = copyOrDefault(stored.Turn, memory.Turn{CreatedAt: p.timeInName(), Role: memory.Role(role)})
 		content.Turn.Owner, content.Turn.Content = p.owner, body
 	}
 	for _, prop := range content.properties() {
@@ -98,11 +98,11 @@ func (p parsedPath) interpret(d document, stored fileContent, factIDs map[string
 	return content, r.err
 }
 
-func copyOr[T any](original *T, fallback T) *T {
+func copyOrDefault[T any](original *T, defaultValue T) *T {
 	if original != nil {
-		fallback = *original
+		defaultValue = *original
 	}
-	return &fallback
+	return &defaultValue
 }
 
 // frontReader reads values of front matter and records the first error.

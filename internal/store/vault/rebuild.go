@@ -108,36 +108,36 @@ func (s *Store) readFolder(ctx context.Context, includes func(memory.Owner) bool
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	sc := &scan{f: f, existing: map[string]bool{}}
+	sc := &scan{f: f, existingPaths: map[string]bool{}}
 	if err := sc.walkFolder(ctx); err != nil {
 		return nil, nil, err
 	}
 	facts := map[memory.Owner]map[string]string{} // ids of facts by file name
 	for _, c := range sc.changedFiles {
-		if facts[c.parsed.owner] == nil {
-			facts[c.parsed.owner] = map[string]string{}
+		if facts[c.parsedPath.owner] == nil {
+			facts[c.parsedPath.owner] = map[string]string{}
 		}
-		if c.parsed.folder == "facts" {
-			facts[c.parsed.owner][c.parsed.name] = c.id
+		if c.parsedPath.folder == "facts" {
+			facts[c.parsedPath.owner][c.parsedPath.name] = c.id
 		}
 	}
 	contents, paths := map[key]fileContent{}, map[key]string{}
 	for _, c := range sc.changedFiles {
-		if c.parsed.owner == "" || !includes(c.parsed.owner) {
+		if c.parsedPath.owner == "" || !includes(c.parsedPath.owner) {
 			continue
 		}
 		d, err := readDocument(c.text)
 		if err != nil {
 			continue
 		}
-		says, err := c.parsed.interpret(d, fileContent{}, facts[c.parsed.owner])
-		k := key{c.parsed.owner, says.target()}
+		says, err := c.parsedPath.interpret(d, fileContent{}, facts[c.parsedPath.owner])
+		k := key{c.parsedPath.owner, says.target()}
 		if _, id, _ := strings.Cut(k.target, ":"); err != nil || id == "" {
 			continue
 		}
 		_, own := s.folderAndName(k.owner, says)
 		other := strings.TrimSuffix(path.Base(paths[k]), ".md")
-		if _, there := paths[k]; there && c.parsed.name != own && (other == own || len(other) <= len(c.parsed.name)) {
+		if _, there := paths[k]; there && c.parsedPath.name != own && (other == own || len(other) <= len(c.parsedPath.name)) {
 			continue
 		}
 		contents[k], paths[k] = says, c.path
@@ -177,8 +177,8 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, contents [
 		if c.CreatedAt.IsZero() && len(list) > 0 {
 			c.CreatedAt, c.UpdatedAt = list[0].CreatedAt, list[len(list)-1].CreatedAt
 		}
-		add := func(some []memory.Turn) error {
-			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: some})
+		add := func(chunk []memory.Turn) error {
+			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: chunk})
 			return err
 		}
 		skip := func(t memory.Turn, cause error) { s.skipFile(paths, key{owner, turnTarget + t.ID}, cause) }
@@ -251,11 +251,11 @@ func (s *Store) rebuildOtherMemories(ctx context.Context, owner memory.Owner, co
 			add(memory.State{Relation: &r})
 		}
 	}
-	apply := func(some []memory.Change) error {
-		id := rebuildRunPrefix + hashOf(strings.Join(targetsOf(some), "\x00"))[:24]
-		run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, some)}
-		_, err := s.Apply(ctx, owner, run, some...)
+	apply := func(chunk []memory.Change) error {
+		id := rebuildRunPrefix + hashOf(strings.Join(targetsOf(chunk), "\x00"))[:24]
+		run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, chunk)}
+		_, err := s.Apply(ctx, owner, run, chunk...)
 		return err
 	}
-	return addInChunks(changes, apply, func(c memory.Change, why error) { s.skipFile(paths, key{owner, c.After.Target()}, why) })
+	return addInChunks(changes, apply, func(c memory.Change, cause error) { s.skipFile(paths, key{owner, c.After.Target()}, cause) })
 }

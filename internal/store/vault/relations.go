@@ -16,7 +16,7 @@ var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, me
 // relations, and gives them the fact's time of creation.
 func (t *fileContent) relationProperty(kind memory.RelationKind) property {
 	key := string(kind)
-	show := func(link linkFunc) string {
+	format := func(link linkFunc) string {
 		var links []string
 		for _, r := range t.relations() {
 			if r.Kind == kind {
@@ -25,7 +25,7 @@ func (t *fileContent) relationProperty(kind memory.RelationKind) property {
 		}
 		return yamlList(links)
 	}
-	return property{key, show, func(r *frontReader) {
+	return property{key, format, func(r *frontReader) {
 		links := r.list(key)
 		if r.factIDs == nil {
 			return

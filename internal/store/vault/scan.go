@@ -56,7 +56,7 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	f.scanned = true
-	sc := &scan{f: f, opts: o, existing: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
+	sc := &scan{f: f, opts: o, existingPaths: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
 	if err := sc.walkFolder(ctx); err != nil {
 		return Report{}, err
 	}
@@ -72,7 +72,7 @@ type scan struct {
 	f                 *fileWriter
 	opts              ScanOptions
 	report            Report
-	existing          map[string]bool // paths of records whose file exists or may exist
+	existingPaths     map[string]bool // paths of records whose file exists or may exist
 	unknownChats      []string        // files of turns and summaries in unknown chats
 	unreadableFolders []string        // folders that could not be read
 	changedFiles      []changedFile
@@ -82,25 +82,25 @@ type scan struct {
 
 // changedFile is a file that differs from the text that Loci last wrote.
 type changedFile struct {
-	path   string
-	parsed parsedPath
-	text   string
-	sha    string
-	info   fs.FileInfo
-	old    *record // record of Loci's last write to the path; nil for none
-	id     string  // id in the file's front matter
+	path       string
+	parsedPath parsedPath
+	text       string
+	sha        string
+	fileInfo   fs.FileInfo
+	lastWrite  *record // record of Loci's last write to the path; nil for none
+	id         string  // id in the file's front matter
 }
 
 // key returns the key of the memory that Loci last wrote to the path, or else of the memory with the
 // id in the file. The target is "" if the file has no id.
 func (c changedFile) key() key {
 	switch {
-	case c.old != nil:
-		return key{c.old.Owner, c.old.Target}
+	case c.lastWrite != nil:
+		return key{c.lastWrite.Owner, c.lastWrite.Target}
 	case c.id == "":
-		return key{c.parsed.owner, ""}
+		return key{c.parsedPath.owner, ""}
 	}
-	return key{c.parsed.owner, c.parsed.targetPrefix() + c.id}
+	return key{c.parsedPath.owner, c.parsedPath.targetPrefix() + c.id}
 }
 
 func (s *scan) addError(name string, reason any) {
@@ -109,7 +109,7 @@ func (s *scan) addError(name string, reason any) {
 
 func (s *scan) addProblem(p Problem) {
 	s.report.Problems = append(s.report.Problems, p)
-	s.existing[p.Path] = true
+	s.existingPaths[p.Path] = true
 }
 
 func (s *scan) walkFolder(ctx context.Context) error {
@@ -162,7 +162,7 @@ func (s *scan) checkFile(name string, d fs.DirEntry) {
 	}
 	old := s.f.records.byPath[name]
 	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
-		s.existing[name] = true
+		s.existingPaths[name] = true
 		return
 	}
 	text, err := s.f.read(name)
@@ -177,7 +177,7 @@ func (s *scan) checkFile(name string, d fs.DirEntry) {
 		return
 	}
 	sha := hashOf(text)
-	s.existing[name] = true
+	s.existingPaths[name] = true
 	if old.hasHash(sha) {
 		old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
 		return
@@ -253,14 +253,14 @@ func (s *scan) loadContents(ctx context.Context, missing map[string]*record) err
 func (s *scan) storedContent(c changedFile) (k key, stored fileContent, ok bool) {
 	k = c.key()
 	switch {
-	case c.parsed.owner == "" && c.old == nil:
+	case c.parsedPath.owner == "" && c.lastWrite == nil:
 		s.addError(c.path, "the name of this folder does not identify its owner")
 		return k, fileContent{}, false
-	case c.old != nil && c.id != "" && c.id != c.old.id():
-		s.addError(c.path, fmt.Sprintf("its id was %q and is %q now: save a copy as a new file, without the id", c.old.id(), c.id))
+	case c.lastWrite != nil && c.id != "" && c.id != c.lastWrite.id():
+		s.addError(c.path, fmt.Sprintf("its id was %q and is %q now: save a copy as a new file, without the id", c.lastWrite.id(), c.id))
 		return k, fileContent{}, false
 	case k.target == "":
-		return key{c.parsed.owner, c.parsed.targetPrefix()}, fileContent{}, true
+		return key{c.parsedPath.owner, c.parsedPath.targetPrefix()}, fileContent{}, true
 	}
 	return k, s.loaders[k.owner].contents[k.target], true
 }

@@ -25,14 +25,14 @@ func factOfShareEntry(target string) (id string, ok bool) {
 
 // recipientsProperty returns the property that lists the recipients of a fact.
 func (t *fileContent) recipientsProperty() property {
-	show := func(linkFunc) string {
+	format := func(linkFunc) string {
 		var called []string
 		for _, o := range t.recipients() {
 			called = append(called, o.DisplayName())
 		}
 		return yamlList(called)
 	}
-	return property{recipientsKey, show, func(r *frontReader) {
+	return property{recipientsKey, format, func(r *frontReader) {
 		var with []memory.Owner
 		for _, name := range r.list(recipientsKey) {
 			o := parseOwner(t.Fact.Scope.Owner, name)

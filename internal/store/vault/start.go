@@ -34,7 +34,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 		if older[owner] = versions[i] < x.writtenVersions[owner]; older[owner] || s.isErasing() {
 			delete(x.writtenVersions, owner)
 		}
-		s.files.setLatest(owner, versions[i])
+		s.files.setLatestVersion(owner, versions[i])
 		if x.writtenVersions[owner] < versions[i] {
 			s.files.markDirty(key{owner, ""})
 		}

@@ -57,7 +57,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 type notices struct {
 	events chan fsnotify.Event
 	errs   chan error
-	add    func(folder string) error // starts to watch a folder
+	watch  func(folder string) error // starts to watch a folder
 	close  func() error
 }
 
@@ -102,7 +102,7 @@ func (w *watcher) watchTree(folder string) {
 		case name != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
-		return w.add(w.s.files.osPath(name))
+		return w.watch(w.s.files.osPath(name))
 	})
 	if err != nil {
 		w.noteUnwatched(err)

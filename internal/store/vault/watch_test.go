@@ -23,7 +23,7 @@ import (
 func TestFoldersOfWhichTheSystemSaysNothingAreRead(t *testing.T) {
 	silent := func(add error) func() (*notices, error) {
 		return func() (*notices, error) {
-			return &notices{add: func(string) error { return add }, close: func() error { return nil }}, nil
+			return &notices{watch: func(string) error { return add }, close: func() error { return nil }}, nil
 		}
 	}
 	for name, c := range map[string]struct {

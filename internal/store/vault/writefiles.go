@@ -33,9 +33,9 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failedKeys []
 	for _, k := range batch {
 		byOwner[k.owner] = append(byOwner[k.owner], k)
 	}
-	var plans []*plan
+	var plans []*filePlan
 	for owner, keys := range byOwner {
-		ps, err := f.planOwner(ctx, owner, keys)
+		ps, err := f.planFilesOf(ctx, owner, keys)
 		if err != nil {
 			return batch, err
 		}
@@ -49,7 +49,7 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failedKeys []
 }
 
 // filePlan is a file to write or remove.
-type plan struct {
+type filePlan struct {
 	key
 	oldRecord    *record // record of the last write; nil if the file was never written
 	newRecord    *record // record to save; nil to remove the file
@@ -61,7 +61,7 @@ type plan struct {
 	err          error  // why the file cannot be written
 }
 
-func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
+func (f *fileWriter) planFilesOf(ctx context.Context, owner memory.Owner, keys []key) ([]*filePlan, error) {
 	l := f.newLoader(owner)
 	if slices.Contains(keys, key{owner, ""}) {
 		if err := f.markChanged(ctx, owner); err != nil {
@@ -73,7 +73,7 @@ func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []k
 	if err != nil {
 		return nil, fmt.Errorf("read the memories in the files of %s: %w", owner, err)
 	}
-	var plans []*plan
+	var plans []*filePlan
 	for _, k := range keys {
 		p, err := f.planFile(ctx, k, l)
 		switch {
@@ -98,7 +98,7 @@ func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error 
 	if err != nil {
 		return err
 	}
-	f.setLatest(owner, versions[0])
+	f.setLatestVersion(owner, versions[0])
 	for _, t := range targets {
 		f.markDirty(key{owner, t})
 	}
@@ -109,7 +109,7 @@ func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error 
 var errMustWait = errors.New("the file waits for a scan")
 
 // planFile plans one file; nil means that there is nothing to do now.
-func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, error) {
+func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*filePlan, error) {
 	old := f.records.byTarget[k]
 	t, there := l.contents[k.target]
 	if !t.isErased() && f.mustWait(k, t) {
@@ -119,7 +119,7 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 		return f.planMissing(ctx, k, old, l)
 	}
 	file := f.pathOf(k, t, old)
-	p := &plan{key: k, oldRecord: old, isErasure: t.isErased()}
+	p := &filePlan{key: k, oldRecord: old, isErasure: t.isErased()}
 	p.newRecord = &record{Path: file, Owner: k.owner, Target: k.target, Version: t.version(), Unlearned: t.isUnlearned(), HasRelations: t.relations() != nil}
 	if p.isErasure { // drop a person's additions, by leaving previousText empty
 		if err := l.removeCopies(ctx, k, pathOrEmpty(old), file); err != nil {
@@ -149,15 +149,15 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 
 // fieldsFor returns the front matter for t, to be written into a file whose text is oldText. It omits keys of
 // empty relations if Loci wrote no relations before, and keeps the source of a fact of another machine.
-func (l *loader) fieldsFor(text string, t fileContent, hasRelations bool) []field {
-	over := splitFile(text)
+func (l *loader) fieldsFor(oldText string, t fileContent, hasRelations bool) []field {
+	over := splitFile(oldText)
 	for _, link := range linkPattern.Regexp().FindAllString(over.front, -1) {
 		if id := idInLink(link); l.fileNames[id] == "" {
 			l.fileNames[id] = path.Base(nameInLink(link))
 		}
 	}
 	fields := t.fields(l.link)
-	if t.Fact != nil && learnedOnOtherMachine(frontValue(text, sourceKey), string(t.Fact.Source)) && sameText(over.text(), t.text()) {
+	if t.Fact != nil && learnedOnOtherMachine(frontValue(oldText, sourceKey), string(t.Fact.Source)) && sameText(over.text(), t.text()) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == sourceKey })
 		fields[i].value = string(memory.Extracted)
 	}
@@ -168,18 +168,18 @@ func (l *loader) fieldsFor(text string, t fileContent, hasRelations bool) []fiel
 
 // planMissing plans the file of a memory that the wrapped store lacks: the file of an erased profile entry is
 // removed; any other file stays, and its record is removed.
-func (f *fileWriter) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
+func (f *fileWriter) planMissing(ctx context.Context, k key, old *record, l *loader) (*filePlan, error) {
 	switch {
 	case old == nil:
 		return nil, f.records.deleteTextsIf(f.s.isErasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.isErasing():
-		return &plan{key: k, oldRecord: old, isErasure: true}, l.removeCopies(ctx, k, old.Path)
+		return &filePlan{key: k, oldRecord: old, isErasure: true}, l.removeCopies(ctx, k, old.Path)
 	}
 	return nil, f.records.update(&record{Path: old.Path})
 }
 
 // planUnlessDone returns the plan, or nil if the file and its record have the content already.
-func (f *fileWriter) planUnlessDone(p *plan) *plan {
+func (f *fileWriter) planUnlessDone(p *filePlan) *filePlan {
 	text, err := f.read(p.newRecord.Path)
 	if err != nil || text != p.text {
 		return p
@@ -211,7 +211,7 @@ func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 }
 
 // keepPersonsEdit renames a file to a conflict file if a person changed the file after Loci read it.
-func (f *fileWriter) saveEdit(p *plan, file string) error {
+func (f *fileWriter) keepPersonsEdit(p *filePlan, file string) error {
 	text, err := f.read(file)
 	if p.isErasure || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -343,7 +343,7 @@ func (f *fileWriter) read(name string) (string, error) {
 }
 
 // recordDirty records that files are dirty, so that after a crash the next start writes them.
-func (f *fileWriter) recordDirty(plans []*plan) error {
+func (f *fileWriter) recordDirty(plans []*filePlan) error {
 	var dirty []*record
 	for _, p := range plans {
 		if p.newRecord == nil || p.err != nil {
@@ -360,7 +360,7 @@ func (f *fileWriter) recordDirty(plans []*plan) error {
 }
 
 // commitBatch renames the temporary files and saves the records. It returns the keys that failed.
-func (f *fileWriter) commitBatch(plans []*plan) (failedKeys []key, err error) {
+func (f *fileWriter) commitBatch(plans []*filePlan) (failedKeys []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
 	folders, erasing := map[string]bool{}, f.s.isErasing()
@@ -402,7 +402,7 @@ var tempPattern = lazy.Compile(`^\.\d+\.tmp$`)
 
 func isTemp(name string) bool { return tempPattern.MatchString(name) }
 
-func (f *fileWriter) writeTemps(plans []*plan) {
+func (f *fileWriter) writeTemps(plans []*filePlan) {
 	var group errgroup.Group
 	group.SetLimit(maxSyncs)
 	for n, p := range plans {
@@ -437,7 +437,7 @@ func (f *fileWriter) makeFolder(folder string) error {
 	}
 }
 
-func (f *fileWriter) writeTemp(p *plan) error {
+func (f *fileWriter) writeTemp(p *filePlan) error {
 	file, err := f.root.OpenFile(p.tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -452,9 +452,9 @@ func (f *fileWriter) writeTemp(p *plan) error {
 
 // replaceFile renames a temporary file to its final name and removes the old file. It adds the
 // changed folders to a set, for syncing.
-func (f *fileWriter) replaceFile(p *plan, changedFolders map[string]bool) error {
+func (f *fileWriter) replaceFile(p *filePlan, changedFolders map[string]bool) error {
 	if p.newRecord != nil && !p.upToDate {
-		if err := f.saveEdit(p, p.newRecord.Path); err != nil {
+		if err := f.keepPersonsEdit(p, p.newRecord.Path); err != nil {
 			return err
 		}
 		if err := f.root.Rename(p.tempPath, p.newRecord.Path); err != nil {
@@ -481,11 +481,11 @@ func (f *fileWriter) replaceFile(p *plan, changedFolders map[string]bool) error 
 }
 
 // removeOldFile removes a memory's old file, unless another memory's file has its path now.
-func (f *fileWriter) removeOldFile(p *plan) error {
+func (f *fileWriter) removeOldFile(p *filePlan) error {
 	if r := f.records.byPath[p.oldRecord.Path]; r != nil && r != p.oldRecord {
 		return nil
 	}
-	if err := f.saveEdit(p, p.oldRecord.Path); err != nil {
+	if err := f.keepPersonsEdit(p, p.oldRecord.Path); err != nil {
 		return err
 	}
 	err := f.root.Remove(p.oldRecord.Path)

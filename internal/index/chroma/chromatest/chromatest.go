@@ -16,7 +16,7 @@ import (
 )
 
 // startTimeout is how long a server may take to answer.
-const startTime = time.Minute
+const startTimeout = time.Minute
 
 // Server is a Chroma server. Its data folder remains after it stops.
 type Server struct {
@@ -30,7 +30,7 @@ type Server struct {
 // Start starts a server for a test. It skips the test if Chroma is not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	program := find()
+	program := programPath()
 	if program == "" {
 		t.Skip("there is no Chroma server: make setup installs one in tmp/chroma")
 	}
@@ -49,7 +49,7 @@ func Start(t testing.TB) *Server {
 }
 
 // programPath returns the path of the server's program in the module's tmp folder, or "" if it is missing.
-func find() string {
+func programPath() string {
 	dir, err := os.Getwd()
 	for err == nil {
 		if path := filepath.Join(dir, "tmp", "chroma", "bin", "chroma"); exists(path) {
@@ -88,7 +88,7 @@ func (s *Server) Restart(t testing.TB) {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(startTime); ; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get(s.URL + "/api/v2/heartbeat")
 		if err == nil {
 			_ = answer.Body.Close()

@@ -98,7 +98,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	// It breaks off after two owners, the first of whom has keys alone, and goes on.
 	ctx, stop := context.WithCancel(t.Context())
 	if _, err := backup.Migrate(ctx, "sqlite:"+first, server, func(m backup.MigrateProgress) {
-		if m.Users == 2 {
+		if m.CopiedUsers == 2 {
 			stop()
 		}
 	}); err == nil {
