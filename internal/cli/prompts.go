@@ -33,7 +33,7 @@ func newPromptsCommand(g *sharedState) *cobra.Command {
 }
 
 // promptsInUse returns the prompts in use, sorted by name.
-func (g *sharedState) promptsInUse(cmd *cobra.Command) ([]prompt.PromptFile, error) {
+func (g *sharedState) promptsInUse(cmd *cobra.Command) ([]prompt.File, error) {
 	config, err := g.loadConfig(cmd)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func newPromptsListCommand(g *sharedState) *cobra.Command {
 	}
 }
 
-func (s printer) printPrompts(files []prompt.PromptFile) {
+func (s printer) printPrompts(files []prompt.File) {
 	for _, p := range files {
 		s.line("%-12s %s  %s", s.styled(bold, p.Name), p.Hash, cmp.Or(p.Path, "built in"))
 		s.line("             %s", shorten(p.Purpose, 160))
@@ -97,7 +97,7 @@ func newPromptsShowCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(all, func(p prompt.PromptFile) bool { return p.Name == args[0] })
+			i := slices.IndexFunc(all, func(p prompt.File) bool { return p.Name == args[0] })
 			if i < 0 {
 				return memory.Errorf(memory.Invalid, "there is no prompt %q; valid: %s", args[0], strings.Join(prompt.Names(), ", "))
 			}

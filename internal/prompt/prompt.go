@@ -186,8 +186,8 @@ func Names() []string {
 	return names
 }
 
-// PromptFile describes a prompt in use.
-type PromptFile struct {
+// File describes a prompt in use.
+type File struct {
 	Name         string   `json:"name"`
 	Hash         string   `json:"hash"`               // hash of the file; stored in facts that a model extracted
 	Path         string   `json:"file,omitempty"`     // path of the file in the user's folder
@@ -199,11 +199,11 @@ type PromptFile struct {
 }
 
 // Files returns all prompts, ordered by name. folder is the path of the user's folder.
-func (s *Set) Files(folder string) []PromptFile {
-	var out []PromptFile
+func (s *Set) Files(folder string) []File {
+	var out []File
 	for _, sample := range sampleData {
 		p := s.current.Load().prompts[sample.promptName()]
-		f := PromptFile{Name: sample.promptName(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: placeholderNames(sample)}
+		f := File{Name: sample.promptName(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: placeholderNames(sample)}
 		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
 		if p.isCustom {
 			f.Path = filepath.Join(folder, p.file)
@@ -215,18 +215,18 @@ func (s *Set) Files(folder string) []PromptFile {
 		}
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b PromptFile) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// File returns the prompt with this name, or the zero PromptFile.
-func (s *Set) File(name string) PromptFile {
+// File returns the prompt with this name, or the zero File.
+func (s *Set) File(name string) File {
 	for _, f := range s.Files("") {
 		if f.Name == name {
 			return f
 		}
 	}
-	return PromptFile{}
+	return File{}
 }
 
 func (p *prompt) purpose() string {

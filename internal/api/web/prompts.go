@@ -15,7 +15,7 @@ type promptView struct {
 }
 
 // promptFile is the file of a prompt that Loci uses now: built in, or from the user's folder.
-type promptFile struct{ prompt.PromptFile }
+type promptFile struct{ prompt.File }
 
 // From describes the source of the prompt's text.
 func (f promptFile) From() string {

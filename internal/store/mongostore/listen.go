@@ -19,7 +19,7 @@ const pollInterval = time.Second
 // clockInterval is the interval of reading the server's clock.
 const clockInterval = time.Minute
 
-// Until ctx ends, Listen calls the functions of [Store.OnErase] after other servers' erasures, and calls
+// Listen calls, until ctx ends, the functions of [Store.OnErase] after other servers' erasures, and calls
 // wake after another server queued a job.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	polls := time.NewTicker(pollInterval)
