@@ -73,7 +73,7 @@ var errorHints = [][2]string{
 	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
 	{"there is no file ", "check the path"},
-	{"connection refused", "start the server with loci serve"},
+	{`/health/ready": dial tcp`, "start the server with loci serve"},
 }
 
 var (
