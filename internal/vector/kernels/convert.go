@@ -33,7 +33,7 @@ func quantize() {
 func largest() {
 	const piece = 32
 	function("largestAVX2", "func(v *float32, n int) float32",
-		"largestAVX2 is largestPortable with AVX2. n must be a multiple of 32.")
+		"largestAVX2 is largestMagnitudePortable with AVX2. n must be a multiple of 32.")
 	v, n := Load(Param("v"), GP64()), Load(Param("n"), GP64())
 	var most [piece / 8]VecVirtual
 	sign := YMM()
