@@ -90,7 +90,7 @@ type Outcome struct {
 // again is a no-op, and the job can be read.
 const DoneRetention = time.Hour
 
-// DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
-// [DoneRetention] when it completes this job. The checksum of the id selects the same 1 job in 32 in
-// every store.
+// DeletesDoneJobs reports whether completing this job also cleans up: the store then deletes the owner's
+// jobs that were done more than [DoneRetention] ago. A checksum of the id selects 1 job in 32, the same
+// in every store.
 func DeletesDoneJobs(jobID string) bool { return crc32.ChecksumIEEE([]byte(jobID))%32 == 0 }

@@ -138,7 +138,7 @@ func printUsage(w io.Writer, usages []memory.Usage) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, shorten(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
-	_ = t.Flush() // sharedState.print returns an error of w
+	_ = t.Flush() // the error is not lost: sharedState.print returns it
 }
 
 func newJobsCommand(g *sharedState) *cobra.Command {

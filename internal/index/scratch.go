@@ -14,7 +14,7 @@ import (
 type scratch struct {
 	docCounts        []uint8   // occurrences of the current group's terms by document, in thirds
 	coveredDocs      []uint64  // documents to whose score the current group contributes
-	scoredDocs       []uint64  // documents with a score
+	scoredDocs       []uint64  // bit set of the documents with a score
 	contenders       []uint64  // after pruning: documents that can still be among the best, and vectorPicks
 	vectorPicks      []uint64  // documents picked by vector, scored whether or not they contain a term
 	lexicalScores    []float32 // blended BM25 of the question's terms, by document

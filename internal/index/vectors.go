@@ -7,8 +7,8 @@ import (
 )
 
 // chunkRows is the number of vectors in a chunk. A full chunk is never copied again, so growing leaves
-// no garbage. The scores of a chunk fit the L1 cache, and four int8 values of each of its rows, which a
-// scan reads together, fill half a page of memory.
+// no garbage. The scores of a chunk fit the L1 cache. A scan reads four int8 values of every row together:
+// 2 KiB, half a page of RAM.
 const chunkRows = 512
 
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine. The values

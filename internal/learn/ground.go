@@ -126,8 +126,8 @@ type claimCheck struct {
 	onlyDoubts bool
 }
 
-// checks returns all checks of the claim. The denial check is unreliable: if an operation has a quote and ends a named
-// fact, this check makes it only Unproven.
+// checks returns all checks of the claim. The denial check is unreliable: if it fails for an operation that has a
+// quote and ends a fact by its id, the result is Unproven instead of Refuted.
 func (g *evidence) checks() []claimCheck {
 	return []claimCheck{
 		{g.checkOwnWords, false}, {g.checkHypothetical, false}, {g.checkNames, false}, {g.checkNumbers, false}, {g.checkDates, false}, {g.checkValueOwners, false}, {g.checkSwappedWords, false}, {g.checkWishes, false},

@@ -38,7 +38,7 @@ type Data interface {
 	placeholderValues() map[string]string
 }
 
-// Set contains all prompts. The prompts that extract and reconcile facts ask for replies in one form.
+// Set contains all prompts. The prompts that extract and reconcile facts ask for the same form of reply.
 type Set struct {
 	form    Form
 	current *atomic.Pointer[promptFiles] // shared by all sets that [Set.WithForm] derives

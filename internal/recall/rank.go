@@ -10,7 +10,7 @@ import (
 )
 
 // CandidateCount is the number of candidates that a searcher should propose. More candidates do not improve the
-// ranking (docs/design/ranking.md). Fewer candidates mean that the memory is small.
+// ranking (docs/design/ranking.md). A searcher that proposes fewer found no more.
 const CandidateCount = 160
 
 // RankOptions are the settings of [Rank]. The zero value, and each nil pointer, means the default.

@@ -8,9 +8,9 @@ import (
 // Limits of spelling correction, in letters. Short words with one different letter are usually other words;
 // words with two swapped letters hardly ever are.
 const (
-	minLenForSwap    = 4  // minimum length of words for swapped and doubled letters
-	minLenForMissing = 5  // minimum length of words for a missing letter
-	minLenForOther   = 6  // minimum length of words for an extra or a different letter
+	minLenForSwap    = 4  // minimum length of words corrected for swapped and doubled letters
+	minLenForMissing = 5  // minimum length of words that get a missing letter
+	minLenForOther   = 6  // minimum length of words corrected for an extra or a different letter
 	maxCorrectedLen  = 20 // maximum length; longer words have too many variants
 	endingLetters    = 5  // number of last letters in which a typo may hide an ending
 )

@@ -76,8 +76,8 @@ func (r Request) areCurrent(firstIndex int) bool {
 	return firstIndex < len(r.history) && r.history[firstIndex] >= r.firstCurrentIndex
 }
 
-// firstCurrentIndex returns the index of the first current message, the last user message. It returns len(msgs)
-// if a system message follows the answer to that message. (The client opencode, for example, asks its model to
+// firstCurrentIndex returns the index of the last user message, with which the current messages begin, or len(msgs)
+// if there is none, because a system message follows the answer to it. (The client opencode, for example, asks its model to
 // continue after a summary.)
 func firstCurrentIndex(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)

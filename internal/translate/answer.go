@@ -263,7 +263,7 @@ func (s *Stream) endStream() {
 	s.output = append(s.output, s.closeStream(&s.answer)...)
 }
 
-// writeBlocks writes all received text, except parts after the first call unless final is true.
+// writeBlocks writes the received text. Blocks after the first tool call are written only if final is true.
 func (s *Stream) writeBlocks(final bool) {
 	if !s.streamBegun {
 		s.streamBegun = true

@@ -173,7 +173,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 	return out
 }
 
-// hasIDs reports whether a memory has the wanted ids. For reading, any user_id matches a memory without labels.
+// hasIDs reports whether a memory has the wanted ids. For reading, any user_id matches a memory without mem0 ids.
 func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
 	if forReading && !c.hasNamedOwner && labelsOf(m) == (ids{}) {
 		wanted.User = ""

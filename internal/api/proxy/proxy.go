@@ -319,7 +319,7 @@ func idempotencyKey(h http.Header) string {
 }
 
 // parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
-// unknown. It returns [thread.AsOnlyBeginning] for a first message, which has an answer's id but no parent's id.
+// unknown. For a first message, with an id for its answer but no parent's id, it returns [thread.AsOnlyBeginning].
 func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {

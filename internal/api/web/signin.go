@@ -224,7 +224,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := p.sessionOf(r) // without a session, s is zero, so the issuer is not involved
+	s, _ := p.sessionOf(r) // without a session s is zero, and nobody is signed out at the OpenID issuer
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return

@@ -180,9 +180,9 @@ func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command 
 	return learn.MemoriesToForget(command, memories), nil
 }
 
-// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query selects the
-// memories that state its subject. Forgotten memories can be erased, but are not forgotten again. Erased
-// memories are returned without text.
+// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query such as "my old
+// address" selects the memories that state the address, not all that mention it. Forgotten memories can be
+// erased, but are not forgotten again. Erased memories are returned without text.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, req ForgetRequest, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	return e.forgetTargets(memory.ForWrite(ctx), owner, req, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {

@@ -121,7 +121,7 @@ type restoredBlocks struct {
 	shownLines     map[string]bool // keys of the lines in the blocks: see lineKey
 	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
 	lastHits       []memory.Hit    // memories in lastBlock
-	startsOver     bool            // the blocks were too large and are omitted
+	startsOver     bool            // the earlier blocks were too large and are omitted, so the next block repeats all memories
 	documentTokens int             // tokens that remain for documents
 
 	shownCore       map[string]bool // ids of core facts in the blocks

@@ -122,7 +122,7 @@ func (o *Offload) Close() error {
 	return err
 }
 
-// isOffloaded reports whether the vector search has an owner's vectors. It waits briefly for the list.
+// isOffloaded reports whether the vector search has an owner's vectors. It waits briefly until the owners are read.
 func (o *Offload) isOffloaded(owner memory.Owner) bool {
 	if o.opts.AboveBytes == 0 {
 		return true

@@ -52,8 +52,8 @@ func (s *Store) SaveTraces(ctx context.Context, maxTraces int, traces ...memory.
 	return ctx.Err()
 }
 
-// saveTrace writes a trace, and then removes it if a memory that it shows was erased already. A later
-// erasure removes the trace itself.
+// saveTrace writes a trace, and then removes it if a memory that it shows was erased already. An
+// erasure that comes later finds the trace and removes it.
 func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	data, err := json.Marshal(t)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 const (
 	pathQuery        = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
 	storedTurnsQuery = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// storedTurnsServerQuery is storedTurnsQuery for PostgreSQL. It selects each turn by a range of ids,
+	// storedTurnsServerQuery is storedTurnsQuery for PostgreSQL. It selects each turn by the range from its id to its id,
 	// which always uses the primary key: without statistics, IN might read all of the owner's turns.
 	storedTurnsServerQuery = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
