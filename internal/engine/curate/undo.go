@@ -135,7 +135,7 @@ func checkUndoable(changes []memory.Change) error {
 		switch p := c.After.Profile; {
 		case p == nil:
 		case p.Key == core.ClosedKey:
-			return memory.Errorf(memory.Conflict, "erasing or opening a user cannot be undone: open or erase the user instead")
+			return memory.Errorf(memory.Conflict, "erasing or reopening a user cannot be undone; to allow writes after an erasure, reopen the user")
 		case strings.HasPrefix(p.Key, share.ShareKeyPrefix):
 			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or stop sharing it", strings.TrimPrefix(p.Key, share.ShareKeyPrefix))
 		}

@@ -253,7 +253,7 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 		for _, sentence := range learn.PossiblyInjected(turns[i]) {
 			similar, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, WordsOnly: true, Limit: memoriesPerSuspect})
 			if err != nil {
-				e.Log.Warn("text that came from memory may be learned again", "turn", turns[i].ID, "err", err)
+				e.Log.Warn("could not read which memories the prompts had; their text may be learned again", "turn", turns[i].ID, "err", err)
 				continue
 			}
 			for _, m := range similar {
