@@ -61,22 +61,25 @@ func TestWalksNameFilesAndFunctions(t *testing.T) {
 // packageSource returns the Go files of a package by its name, tests apart, as one text.
 func packageSource(t *testing.T, name string) string {
 	t.Helper()
-	dirs, err := filepath.Glob("../*/" + name)
-	for _, pattern := range []string{"../" + name, "../*/*/" + name, "../../" + name} {
-		more, _ := filepath.Glob(pattern)
-		dirs = append(dirs, more...)
-	}
 	var text strings.Builder
-	for _, dir := range dirs {
-		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, dir := range []string{"../", "../*/", "../*/*/", "../../"} {
+		files, err := filepath.Glob(dir + name + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, file := range files {
-			if b, readErr := os.ReadFile(file); readErr == nil && !strings.HasSuffix(file, "_test.go") {
-				text.Write(b)
+			if strings.HasSuffix(file, "_test.go") {
+				continue
 			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(b)
 		}
 	}
-	if err != nil || text.Len() == 0 {
-		t.Fatalf("package %s: %v, %d bytes", name, err, text.Len())
+	if text.Len() == 0 {
+		t.Fatalf("no package %s", name)
 	}
 	return text.String()
 }

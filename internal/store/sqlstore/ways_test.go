@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -64,6 +63,9 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 	s := openServer(t, w.address, Options{})
 	s.committer.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
 	s.committer.(*server).notifier.close()      // for which no writer waits
+	// One write in 64 has this statement, too, and prepares it when it is the first.
+	_, err := s.committer.(*server).db.ExecContext(t.Context(), s.reader.translator.translateCached(deleteOldCommits), "", "")
+	noError(t)(err)
 	for name, c := range map[string]struct {
 		do   func(owner memory.Owner, i int) error
 		ways int64
@@ -80,14 +82,12 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 			return err
 		}, 3},
 	} {
-		least := int64(math.MaxInt64)
-		for i := range 4 { // a write takes one more when it prepares a statement, as the rare removal of old commits
+		for i := range 4 { // what comes first has statements prepared, and takes more
 			before := w.n.Load()
 			noError(t)(c.do(memtest.Ana, i))
-			least = min(least, w.n.Load()-before)
-		}
-		if least != c.ways {
-			t.Errorf("%s takes %d ways, want %d", name, least, c.ways)
+			if got := w.n.Load() - before; i > 1 && got != c.ways {
+				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
+			}
 		}
 	}
 }
